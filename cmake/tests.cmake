@@ -1,0 +1,31 @@
+# Test programs. tests/unit/<folder>/test_x.c -> label unit; tests/crash -> crash; tests/compat -> compat.
+# tests/sim, tests/system, fuzz, tools/kgen and bench bring a CMakeLists.txt of their own.
+enable_testing()
+pkg_check_modules(cmocka REQUIRED IMPORTED_TARGET cmocka)
+
+# klamm_test(<source> <label> [more sources]): one ctest entry named <label>/<folder>/<name>.
+function(klamm_test source label)
+    get_filename_component(name ${source} NAME_WE)
+    get_filename_component(folder ${source} DIRECTORY)
+    get_filename_component(folder ${folder} NAME)
+    add_executable(${folder}_${name} ${source} ${ARGN})
+    target_include_directories(${folder}_${name} PRIVATE ${CMAKE_SOURCE_DIR}/src
+        ${CMAKE_SOURCE_DIR}/tests ${CMAKE_SOURCE_DIR}/include)
+    target_link_libraries(${folder}_${name} PRIVATE ${KLAMM_LIBRARIES} PkgConfig::cmocka)
+    target_compile_definitions(${folder}_${name} PRIVATE
+        KLAMM_SOURCE_DIR="${CMAKE_SOURCE_DIR}" KLAMM_BINARY_DIR="${CMAKE_BINARY_DIR}")
+    add_test(NAME ${label}/${folder}/${name} COMMAND ${folder}_${name})
+    set_tests_properties(${label}/${folder}/${name} PROPERTIES LABELS ${label} TIMEOUT 300)
+endfunction()
+
+foreach(label unit crash compat)
+    file(GLOB_RECURSE test_sources CONFIGURE_DEPENDS tests/${label}/test_*.c)
+    foreach(source IN LISTS test_sources)
+        klamm_test(${source} ${label})
+    endforeach()
+endforeach()
+foreach(part tests/sim tests/system fuzz tools/kgen bench)
+    if(EXISTS ${CMAKE_SOURCE_DIR}/${part}/CMakeLists.txt)
+        add_subdirectory(${part})
+    endif()
+endforeach()

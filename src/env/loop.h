@@ -1,0 +1,29 @@
+/*
+ * The real env: a libuv loop on a thread of its own (or the caller's), POSIX files, TCP sockets.
+ *
+ * Life: loop_new -> loop_start (own thread) or loop_run (this thread) -> loop_stop (any thread)
+ * -> loop_free (after the thread ended; joins it). Objects of the loop must be closed before.
+ */
+#pragma once
+
+#include "env/env.h"
+
+struct loop_config {
+    const char *name;                /* thread name, at most 15 characters are kept */
+    const char *congestion_control;  /* for sockets to loopback addresses; NULL = "cubic"; "" = leave */
+};
+
+/* NULL with em on failure. Ignores SIGPIPE process-wide. */
+struct env *loop_new(const struct loop_config *config, struct errmsg *em) MUST_CHECK;
+/* Runs the loop on a new thread until loop_stop. */
+int loop_start(struct env *env, struct errmsg *em) MUST_CHECK;
+/* Runs the loop on this thread until loop_stop. */
+void loop_run(struct env *env);
+/* Any thread. What was posted before still runs. */
+void loop_stop(struct env *env);
+/* Joins the thread when there is one, waits for its disk work, frees everything. */
+void loop_free(struct env *env);
+/* Raises RLIMIT_NOFILE to its hard limit; returns the limit. */
+int64_t loop_raise_file_limit(void);
+/* Calls fn(arg, signal) on env's thread for SIGINT and SIGTERM. One env a process may ask. */
+int loop_on_signal(struct env *env, void (*fn)(void *arg, int signal), void *arg, struct errmsg *em) MUST_CHECK;
