@@ -1,0 +1,80 @@
+/*
+ * One broker: a metastore session, a listener with its API handlers, the metadata cache, the replicas
+ * and a controller that may become active. Assembly and life only; the parts live in
+ * broker/{api,controller,replicas,metadata,config}.
+ *
+ * Life: broker_new -> broker_start -> (on_ready) -> broker_stop -> (done) -> broker_free,
+ * or broker_free at any moment, which is what a killed process leaves: sockets closed, nothing
+ * flushed, the metastore session left to expire.
+ *
+ * Everything runs on the env given to broker_new; the controller's core runs on controller_env, which
+ * may be the same one. Callbacks come from the loop, never from inside a call. Spec:
+ * docs/spec/zookeeper-mode.md sections 4, 5, 9, 10, 14.
+ */
+#pragma once
+
+#include "base/error.h"
+#include "model/ids.h"
+
+struct env;
+struct broker;
+struct metastore_factory;
+struct auth_acl;
+
+#define BROKER_LOG_DIRS_MAX 64
+
+/* One key=value of a properties file or of a command line. */
+struct broker_setting {
+    const char *key;
+    const char *value;
+};
+
+/* Everything is copied by broker_new. */
+struct broker_config {
+    int32_t id;                  /* broker.id, >= 0 */
+    const char *host;            /* where to listen, and what is advertised to clients */
+    uint16_t port;               /* 0 = any free one */
+    const char *const *log_dirs; /* at least one, at most BROKER_LOG_DIRS_MAX; made when missing */
+    int32_t log_dir_count;
+    int64_t session_timeout_ms;            /* zookeeper.session.timeout.ms; 0 = 18000 */
+    const struct broker_setting *settings; /* Kafka's property names; later ones win */
+    int32_t setting_count;
+    const struct auth_acl *acls; /* who may do what; acl_count 0 = everybody everything */
+    int32_t acl_count;
+};
+
+/* on_ready: registered in /brokers/ids and the first UpdateMetadata has arrived; comes once.
+ * on_fatal: the broker cannot go on (duplicate id, other cluster id, all log directories offline); the
+ * owner frees it, not from inside the callback. Either may be NULL. */
+struct broker_events {
+    void (*on_ready)(void *arg);
+    void (*on_fatal)(void *arg, const char *reason);
+    void *arg;
+};
+
+/*
+ * NULL with em when a setting is wrong: em names key, value and reason. Touches neither disk nor
+ * network. factory must outlive the broker. Unknown setting keys are told by log lines (stderr).
+ */
+struct broker *broker_new(struct env *env, struct env *controller_env,
+                          const struct broker_config *config, struct metastore_factory *factory,
+                          struct errmsg *em) MUST_CHECK;
+/* Opens the log directories, listens, opens the session and registers. Fails at once when the
+ * directories or the port cannot be had; what comes later is told through events. Call it once. */
+int broker_start(struct broker *b, const struct broker_events *events,
+                 struct errmsg *em) MUST_CHECK;
+/* Controlled shutdown: leadership is moved away by the controller (bounded by
+ * controlled.shutdown.max.retries), logs are flushed, the session is closed. Then done(arg). After
+ * that only broker_free is allowed. */
+void broker_stop(struct broker *b, void (*done)(void *arg), void *arg);
+/* At any moment. Without a completed broker_stop it is a kill. NULL is fine. */
+void broker_free(struct broker *b);
+
+int32_t broker_id(const struct broker *b);
+/* The listener's port; 0 before broker_start. */
+uint16_t broker_port(const struct broker *b);
+/* The czxid of the registration; -1 while not registered. */
+int64_t broker_epoch(const struct broker *b);
+bool broker_is_ready(const struct broker *b);
+/* This broker's controller is the active one, as far as the broker knows. */
+bool broker_is_controller(const struct broker *b);
