@@ -23,9 +23,9 @@ struct env;
 struct metastore;
 
 struct metastore_stat {
-    int64_t czxid;           /* transaction that created the node; a broker's epoch */
-    int64_t mzxid;           /* transaction of the last set */
-    int32_t version;         /* number of sets; 0 when created */
+    int64_t czxid;   /* transaction that created the node; a broker's epoch */
+    int64_t mzxid;   /* transaction of the last set */
+    int32_t version; /* number of sets; 0 when created */
     int32_t child_count;
     int64_t ephemeral_owner; /* session id, 0 = persistent */
 };
@@ -33,7 +33,7 @@ struct metastore_stat {
 enum metastore_event {
     METASTORE_CREATED,
     METASTORE_DELETED,
-    METASTORE_CHANGED,          /* data */
+    METASTORE_CHANGED, /* data */
     METASTORE_CHILDREN_CHANGED,
 };
 
@@ -52,9 +52,10 @@ struct metastore_result {
     struct metastore_stat stat;   /* get, exists; multi: see op_stats */
     const struct slice *children; /* children: names, in byte order */
     int32_t child_count;
-    int32_t failed_op;            /* multi: index of the op that refused, -1 = none */
+    int32_t failed_op;                     /* multi: index of the op that refused, -1 = none */
     const struct metastore_stat *op_stats; /* multi: one an op (create, set: the new stat) */
-    const struct slice *op_paths; /* multi: the final path of each create (sequential ones differ) */
+    const struct slice
+        *op_paths; /* multi: the final path of each create (sequential ones differ) */
     int32_t op_count;
 };
 
@@ -71,11 +72,11 @@ enum metastore_op_kind {
 
 struct metastore_op {
     enum metastore_op_kind kind;
-    struct slice path;   /* "/a/b"; copied by the call */
-    struct slice data;   /* create, set; at most METASTORE_DATA_MAX; copied by the call */
-    int32_t version;     /* set, delete, check: expected version; -1 = any */
-    bool is_ephemeral;   /* create */
-    bool is_sequential;  /* create: ten digits are appended */
+    struct slice path;  /* "/a/b"; copied by the call */
+    struct slice data;  /* create, set; at most METASTORE_DATA_MAX; copied by the call */
+    int32_t version;    /* set, delete, check: expected version; -1 = any */
+    bool is_ephemeral;  /* create */
+    bool is_sequential; /* create: ten digits are appended */
 };
 
 #define METASTORE_DATA_MAX (1024 * 1024 - 1024) /* bytes of one node, ZooKeeper's default limit */
@@ -83,8 +84,8 @@ struct metastore_op {
 
 /* watch may be NULL: no watch. On -E_NOT_FOUND a watch of get and children is NOT set; of exists it is
  * (it fires at creation). */
-void metastore_get(struct metastore *m, struct slice path, metastore_watch_fn watch, void *watch_arg,
-                   metastore_done_fn done, void *arg);
+void metastore_get(struct metastore *m, struct slice path, metastore_watch_fn watch,
+                   void *watch_arg, metastore_done_fn done, void *arg);
 void metastore_exists(struct metastore *m, struct slice path, metastore_watch_fn watch,
                       void *watch_arg, metastore_done_fn done, void *arg);
 void metastore_children(struct metastore *m, struct slice path, metastore_watch_fn watch,
@@ -103,8 +104,8 @@ void metastore_abandon(struct metastore *m);
 struct metastore_ops {
     void (*get)(struct metastore *m, struct slice path, metastore_watch_fn watch, void *watch_arg,
                 metastore_done_fn done, void *arg);
-    void (*exists)(struct metastore *m, struct slice path, metastore_watch_fn watch, void *watch_arg,
-                   metastore_done_fn done, void *arg);
+    void (*exists)(struct metastore *m, struct slice path, metastore_watch_fn watch,
+                   void *watch_arg, metastore_done_fn done, void *arg);
     void (*children)(struct metastore *m, struct slice path, metastore_watch_fn watch,
                      void *watch_arg, metastore_done_fn done, void *arg);
     void (*multi)(struct metastore *m, const struct metastore_op *ops, int32_t op_count,
@@ -123,6 +124,6 @@ struct metastore {
  * zookeeper.h. */
 struct metastore_factory {
     /* Starts a session whose callbacks run on env. Never fails at once: state tells. */
-    struct metastore *(*open)(struct metastore_factory *f, struct env *env, int64_t session_timeout_ms,
-                              metastore_state_fn state, void *arg);
+    struct metastore *(*open)(struct metastore_factory *f, struct env *env,
+                              int64_t session_timeout_ms, metastore_state_fn state, void *arg);
 };

@@ -1,0 +1,67 @@
+/*
+ * The embedded metastore: one tree that brokers of the same process share, in memory (tests, the
+ * simulator) or kept on disk (klamm dev). Contract of the sessions: metastore.h.
+ *
+ * A store lives on one env. Sessions are opened through its factory from any env, the store's own
+ * included; calls and answers travel between the two by env_post as messages that own their data.
+ * Sessions need no heartbeats: one lives until its owner closes it, or abandons it and its time-out
+ * passes, or a fault below ends it.
+ *
+ * Group commit: multis that arrive while the mailbox is drained, or while a commit runs, share one
+ * transaction on the disk pool. Nothing that depends on a write (its answer, events, later reads)
+ * leaves the store before the write is on disk.
+ */
+#pragma once
+
+#include "env/env.h"
+#include "metastore/metastore.h"
+
+struct metastore_store;
+
+/* When a commit fails nothing is answered, and it is tried again each second. em says why; NULL when
+ * a later try succeeded. Runs on the store's env. */
+typedef void (*metastore_store_stall_fn)(void *arg, const struct errmsg *em);
+
+struct metastore_store_config {
+    struct env *env;       /* home of the store */
+    const char *directory; /* existing directory for its file; NULL = in memory only */
+    size_t bytes_max;      /* of all nodes; writes beyond answer -E_TOO_LARGE; 0 = 1 GiB */
+    metastore_store_stall_fn on_stall; /* may be NULL */
+    void *arg;
+};
+
+/*
+ * Opens or makes the store. Nodes found on disk are there again; ephemerals are gone, as all sessions
+ * are. em names the file and the reason: -E_LOCKED (another store has it open), -E_UNSUPPORTED (made
+ * by a newer klamm), -E_CORRUPT, -E_IO, ...  Runs before env's loop starts or on its thread.
+ */
+int metastore_store_new(const struct metastore_store_config *config,
+                        struct metastore_store **ret_store, struct errmsg *em) MUST_CHECK;
+/*
+ * On the store's env, or after its loop ended. Every session must be closed or abandoned before, and
+ * the messages that these calls posted must have run. What was answered is on disk.
+ */
+void metastore_store_free(struct metastore_store *s);
+/* Any thread; lives as long as s. An env on which sessions were opened must go on running what is
+ * posted to it until the store was freed. */
+struct metastore_factory *metastore_store_factory(struct metastore_store *s);
+
+/*
+ * Faults, for tests and the simulator. All run on the store's env and name a session by its id
+ * (metastore_session_id); they do nothing for a session that is unknown or already ended.
+ */
+
+/* Ends the session now: its ephemerals go, waiting calls answer -E_SESSION_EXPIRED (writes that were
+ * carried out but not answered yet: -E_UNKNOWN_OUTCOME), then EXPIRED is told. */
+void metastore_store_expire(struct metastore_store *s, int64_t session_id);
+/* The session loses its connection: DISCONNECTED is told, writes carried out but not answered yet
+ * answer -E_UNKNOWN_OUTCOME, other calls wait. It expires when it stays so for its time-out. */
+void metastore_store_disconnect(struct metastore_store *s, int64_t session_id);
+/* CONNECTED is told, then the events missed, then waiting calls are carried out in order. */
+void metastore_store_reconnect(struct metastore_store *s, int64_t session_id);
+/* The session's next multi answers -E_UNKNOWN_OUTCOME; it is carried out if is_applied. */
+void metastore_store_lose_write(struct metastore_store *s, int64_t session_id, bool is_applied);
+/* From now on each answer and event of the session leaves delay_ms late, in order; 0 = at once. */
+void metastore_store_delay(struct metastore_store *s, int64_t session_id, int64_t delay_ms);
+/* Sessions that live, in order of their ids: up to max ids to ret_ids; returns how many live. */
+int32_t metastore_store_sessions(const struct metastore_store *s, int64_t *ret_ids, int32_t max);
