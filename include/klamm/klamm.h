@@ -1,0 +1,294 @@
+/*
+ * libklamm: the administration of a Kafka cluster that moving replicas needs, for klamm and for
+ * Apache Kafka 2.4 and later (ZooKeeper or KRaft).
+ *
+ * Calls are synchronous: each returns within the client's timeout. A client is used by one thread at
+ * a time; several clients are independent. Requests that only the controller serves find it by
+ * themselves, and again when it changes.
+ *
+ * Every call returns 0, or the code that it also puts into `err` together with a sentence for people:
+ * a Kafka error code (-1 and above 0; the protocol's numbers) that concerns the whole request, or one
+ * of enum klamm_code. On failure outputs are untouched. Errors of single topics or partitions are in
+ * the results.
+ * Results are owned by the caller, who frees them with the function of the same name; what they point
+ * to lives as long as they do. Arguments are borrowed for the call.
+ */
+#ifndef KLAMM_H
+#define KLAMM_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#if defined(__GNUC__)
+#define KLAMM_API __attribute__((visibility("default")))
+#else
+#define KLAMM_API
+#endif
+
+/* Codes that no server sends. */
+enum klamm_code {
+    KLAMM_OK = 0,
+    KLAMM_ERR_TIMEOUT = -1001,     /* no (usable) answer in time; what was asked may still happen */
+    KLAMM_ERR_CONNECT = -1002,     /* no broker could be reached, or the connection was lost */
+    KLAMM_ERR_UNSUPPORTED = -1003, /* the server does not offer the API or the version it takes */
+    KLAMM_ERR_PROTOCOL = -1004,    /* the server's answer breaks the protocol */
+    KLAMM_ERR_ARGUMENT = -1005,    /* the call itself is wrong; nothing was sent */
+    KLAMM_ERR_MEMORY = -1006,      /* an answer is larger than this library accepts */
+    KLAMM_ERR_INTERRUPTED = -1007, /* a signal came (only with catches_signals) */
+};
+
+struct klamm_error {
+    int32_t code;
+    char message[512]; /* one line, "" with code 0 */
+};
+
+struct klamm_client;
+struct klamm_memory; /* what a result is made of */
+
+struct klamm_ids {
+    const int32_t *list; /* broker ids, in order; NULL when count is 0 */
+    int32_t count;
+};
+
+struct klamm_partition_ref {
+    const char *topic;
+    int32_t partition;
+};
+
+/* ---- life ---- */
+
+struct klamm_config {
+    const char *bootstrap_servers; /* "host:port,host:port"; "[::1]:9092" for IPv6; required */
+    const char *client_id;         /* NULL = "libklamm" */
+    int32_t timeout_ms;            /* bound of each call; 0 = 30000 */
+    bool catches_signals;          /* SIGINT and SIGTERM end the running (or next) call with
+                                      KLAMM_ERR_INTERRUPTED. One client a process may ask */
+};
+
+/* Reaches one of the bootstrap servers and learns the cluster's brokers. */
+KLAMM_API int klamm_connect(const struct klamm_config *config, struct klamm_client **ret_client,
+                            struct klamm_error *err);
+/* NULL is fine. */
+KLAMM_API void klamm_close(struct klamm_client *client);
+/* Lets time pass; not bounded by the timeout. Ends early with KLAMM_ERR_INTERRUPTED alone. */
+KLAMM_API int klamm_wait(struct klamm_client *client, int32_t wait_ms, struct klamm_error *err);
+/* The protocol's name of an error code ("NOT_CONTROLLER"), or the name of an enum klamm_code. */
+KLAMM_API const char *klamm_code_name(int32_t code);
+
+/* ---- the cluster ---- */
+
+struct klamm_broker {
+    int32_t id;
+    int32_t port;
+    const char *host;
+    const char *rack; /* NULL = none */
+};
+
+struct klamm_cluster {
+    struct klamm_memory *memory;
+    const char *id;        /* NULL = the server does not tell */
+    int32_t controller_id; /* -1 = none known */
+    int32_t broker_count;
+    const struct klamm_broker *brokers; /* the live ones, by id */
+};
+
+KLAMM_API int klamm_describe_cluster(struct klamm_client *client,
+                                     struct klamm_cluster **ret_cluster, struct klamm_error *err);
+KLAMM_API void klamm_cluster_free(struct klamm_cluster *cluster);
+
+/* ---- topics ---- */
+
+struct klamm_partition {
+    int32_t index;
+    int32_t leader_id;    /* -1 = none */
+    int32_t leader_epoch; /* -1 = the server does not tell */
+    int16_t code;         /* Kafka error code of the partition; 5 = no leader */
+    struct klamm_ids replicas;
+    struct klamm_ids isr;
+    struct klamm_ids offline;
+};
+
+struct klamm_topic {
+    const char *name;
+    uint8_t id[16]; /* zero = the server does not tell */
+    int16_t code;   /* 3 = does not exist */
+    bool is_internal;
+    int32_t partition_count;
+    const struct klamm_partition *partitions; /* by index */
+};
+
+struct klamm_topics {
+    struct klamm_memory *memory;
+    int32_t count;
+    const struct klamm_topic *list; /* by name (bytes) */
+};
+
+/* name_count -1: all topics. A name that does not exist is a row with code 3. Never creates. */
+KLAMM_API int klamm_describe_topics(struct klamm_client *client, const char *const *names,
+                                    int32_t name_count, struct klamm_topics **ret_topics,
+                                    struct klamm_error *err);
+KLAMM_API void klamm_topics_free(struct klamm_topics *topics);
+
+struct klamm_setting {
+    const char *name;
+    const char *value; /* NULL = null, or hidden by the server */
+    int8_t source;     /* results only: 0 unknown, 1 topic, 2 and 3 dynamic, 4 file, 5 default */
+    bool is_read_only; /* results only */
+};
+
+struct klamm_new_topic {
+    const char *name;
+    int32_t partition_count;             /* -1 = the broker's default; ignored with assignments */
+    int32_t replication_factor;          /* -1 = the broker's default; ignored with assignments */
+    const struct klamm_ids *assignments; /* of partition 0, 1, ...; NULL = the broker places */
+    int32_t assignment_count;
+    const struct klamm_setting *settings; /* name and value count */
+    int32_t setting_count;
+};
+
+struct klamm_topic_result {
+    const char *name;
+    int16_t code;
+    const char *message; /* NULL with code 0, else never */
+};
+
+struct klamm_topic_results {
+    struct klamm_memory *memory;
+    int32_t count;
+    const struct klamm_topic_result *list; /* as asked, in that order */
+};
+
+/* Not repeated by itself after a lost connection: KLAMM_ERR_CONNECT then means "perhaps". */
+KLAMM_API int klamm_create_topics(struct klamm_client *client, const struct klamm_new_topic *topics,
+                                  int32_t topic_count, struct klamm_topic_results **ret_results,
+                                  struct klamm_error *err);
+KLAMM_API int klamm_delete_topics(struct klamm_client *client, const char *const *names,
+                                  int32_t name_count, struct klamm_topic_results **ret_results,
+                                  struct klamm_error *err);
+KLAMM_API void klamm_topic_results_free(struct klamm_topic_results *results);
+
+/* ---- moving replicas ---- */
+
+struct klamm_target {
+    const char *topic;
+    int32_t partition;
+    bool is_cancel;            /* undo the running move; replicas is ignored */
+    struct klamm_ids replicas; /* the wanted list, the preferred leader first */
+};
+
+struct klamm_alter_options {
+    bool keeps_replication_factor; /* refuse targets of another size: needs a server with version 1
+                                      of the API (Kafka 4.1, klamm), else KLAMM_ERR_UNSUPPORTED */
+    bool forces_cancel;            /* klamm only: cancel even where it loses the leader */
+};
+
+struct klamm_partition_result {
+    const char *topic;
+    int32_t partition;
+    int16_t code;
+    const char *message; /* NULL with code 0, else never */
+};
+
+struct klamm_partition_results {
+    struct klamm_memory *memory;
+    int32_t count;
+    const struct klamm_partition_result *list;
+};
+
+/*
+ * AlterPartitionReassignments. Success means accepted, not done. Results: one for each target, in
+ * the order of the targets. A partition named twice is KLAMM_ERR_ARGUMENT. options may be NULL.
+ */
+KLAMM_API int klamm_alter_reassignments(struct klamm_client *client,
+                                        const struct klamm_target *targets, int32_t target_count,
+                                        const struct klamm_alter_options *options,
+                                        struct klamm_partition_results **ret_results,
+                                        struct klamm_error *err);
+/* Elects the preferred leaders. partition_count -1: of all partitions; then only those that changed
+ * or failed are in the results, which come in the server's order. */
+KLAMM_API int klamm_elect_leaders(struct klamm_client *client,
+                                  const struct klamm_partition_ref *partitions,
+                                  int32_t partition_count,
+                                  struct klamm_partition_results **ret_results,
+                                  struct klamm_error *err);
+KLAMM_API void klamm_partition_results_free(struct klamm_partition_results *results);
+
+struct klamm_reassignment {
+    const char *topic;
+    int32_t partition;
+    struct klamm_ids replicas; /* all: those that stay, come and go */
+    struct klamm_ids adding;
+    struct klamm_ids removing;
+};
+
+struct klamm_reassignments {
+    struct klamm_memory *memory;
+    int32_t count;
+    const struct klamm_reassignment *list; /* by topic (bytes), then partition */
+};
+
+/* ListPartitionReassignments. partition_count -1: of the whole cluster. Partitions that do not move
+ * (or do not exist) are left out. */
+KLAMM_API int klamm_list_reassignments(struct klamm_client *client,
+                                       const struct klamm_partition_ref *partitions,
+                                       int32_t partition_count,
+                                       struct klamm_reassignments **ret_reassignments,
+                                       struct klamm_error *err);
+KLAMM_API void klamm_reassignments_free(struct klamm_reassignments *reassignments);
+
+/* ---- what is on disk ---- */
+
+struct klamm_log {
+    const char *topic;
+    int32_t partition;
+    bool is_future;     /* arriving from another directory of the same broker */
+    int64_t size;       /* bytes */
+    int64_t offset_lag; /* offsets behind the high watermark or the current replica */
+};
+
+struct klamm_log_dir {
+    const char *path;
+    int16_t code;         /* 56 = offline */
+    int64_t total_bytes;  /* -1 = unknown */
+    int64_t usable_bytes; /* -1 = unknown */
+    int32_t log_count;
+    const struct klamm_log *logs;
+};
+
+struct klamm_log_dirs {
+    struct klamm_memory *memory;
+    int32_t count;
+    const struct klamm_log_dir *list;
+};
+
+/* DescribeLogDirs of one broker. partition_count -1: all its logs. */
+KLAMM_API int klamm_describe_log_dirs(struct klamm_client *client, int32_t broker_id,
+                                      const struct klamm_partition_ref *partitions,
+                                      int32_t partition_count, struct klamm_log_dirs **ret_dirs,
+                                      struct klamm_error *err);
+KLAMM_API void klamm_log_dirs_free(struct klamm_log_dirs *dirs);
+
+/* ---- configuration ---- */
+
+struct klamm_settings {
+    struct klamm_memory *memory;
+    int32_t count;
+    const struct klamm_setting *list; /* by name */
+};
+
+KLAMM_API int klamm_describe_topic_settings(struct klamm_client *client, const char *topic,
+                                            struct klamm_settings **ret_settings,
+                                            struct klamm_error *err);
+KLAMM_API int klamm_describe_broker_settings(struct klamm_client *client, int32_t broker_id,
+                                             struct klamm_settings **ret_settings,
+                                             struct klamm_error *err);
+KLAMM_API void klamm_settings_free(struct klamm_settings *settings);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
