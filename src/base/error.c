@@ -38,6 +38,11 @@ static const char *const error_names[E_COUNT] = {
     [E_DUPLICATE] = "duplicate",
     [E_OUT_OF_ORDER] = "out of order",
     [E_SYSTEM] = "system error",
+    [E_NOT_ENOUGH_REPLICAS] = "not enough replicas in sync",
+    [E_NOT_ENOUGH_REPLICAS_AFTER] = "not enough replicas in sync after the append",
+    [E_UNKNOWN_EPOCH] = "unknown leader epoch",
+    [E_ID_MISMATCH] = "topic id mismatch",
+    [E_NOT_AVAILABLE] = "not available yet",
 };
 
 const char *error_name(int code)

@@ -43,6 +43,11 @@ enum error {
     E_DUPLICATE = 27,
     E_OUT_OF_ORDER = 28,    /* a producer's sequence has a gap */
     E_SYSTEM = 29,
+    E_NOT_ENOUGH_REPLICAS = 30,       /* too few in sync before the append */
+    E_NOT_ENOUGH_REPLICAS_AFTER = 31, /* too few in sync after the append; the records stay */
+    E_UNKNOWN_EPOCH = 32,             /* the caller names an epoch we have not heard of yet */
+    E_ID_MISMATCH = 33,               /* the name is known, but under another topic id */
+    E_NOT_AVAILABLE = 34,             /* not known yet: a fresh leader's end of the readable range */
     E_COUNT
 };
 
