@@ -11,7 +11,7 @@ function(klamm_test source label)
     add_executable(${folder}_${name} ${source} ${ARGN})
     target_include_directories(${folder}_${name} PRIVATE ${CMAKE_SOURCE_DIR}/src
         ${CMAKE_SOURCE_DIR}/tests ${CMAKE_SOURCE_DIR}/include)
-    target_link_libraries(${folder}_${name} PRIVATE ${KLAMM_LIBRARIES} PkgConfig::cmocka)
+    target_link_libraries(${folder}_${name} PRIVATE ${KLAMM_LIBRARIES} klamm_simenv PkgConfig::cmocka)
     target_compile_definitions(${folder}_${name} PRIVATE
         KLAMM_SOURCE_DIR="${CMAKE_SOURCE_DIR}" KLAMM_BINARY_DIR="${CMAKE_BINARY_DIR}")
     add_test(NAME ${label}/${folder}/${name} COMMAND ${folder}_${name})
