@@ -17,6 +17,7 @@
 #include "base/uuid.h"
 #include "env/env.h"
 #include "plog/plog.h"
+#include "record/validate.h"
 
 struct arena;
 struct replicas;
@@ -30,7 +31,13 @@ struct wire_stop_replica_response;
 /* Settings that a topic may override; asked for through hooks->topic_config. */
 struct replicas_topic_config {
     struct plog_config log;
-    int32_t min_insync_replicas; /* min.insync.replicas */
+    int32_t min_insync_replicas;     /* min.insync.replicas */
+    int32_t message_bytes_max;       /* max.message.bytes */
+    bool is_compacted;               /* cleanup.policy contains "compact": records need keys */
+    bool uses_append_time;           /* message.timestamp.type = LogAppendTime: the leader stamps */
+    bool walks_records;              /* klamm.validate.records */
+    int64_t timestamp_before_max_ms; /* message.timestamp.before.max.ms; INT64_MAX = no limit */
+    int64_t timestamp_after_max_ms;  /* message.timestamp.after.max.ms; INT64_MAX = no limit */
 };
 
 /* Filled by broker/config. Copied by replicas_open, text too. Names in comments are Kafka's. */
@@ -149,8 +156,10 @@ struct replicas_append {
     int64_t base_offset;        /* of the original batch when it was a duplicate */
     int64_t log_append_time_ms; /* -1: the records kept their own */
     int64_t log_start_offset;
-    int32_t leader;       /* with -E_NOT_LEADER: who leads, -1 = unknown */
-    int32_t leader_epoch; /* ditto */
+    int32_t leader;            /* with -E_NOT_LEADER: who leads, -1 = unknown */
+    int32_t leader_epoch;      /* ditto */
+    enum record_reason reason; /* why record_validate refused; RECORD_OK = it did not */
+    int32_t bad_index;         /* the record at fault when records were walked, else -1 */
 
     /* Private. */
     struct list_node link;
@@ -164,7 +173,8 @@ struct replicas_produce {
     /* In. */
     struct replicas_append *items;
     int32_t count;
-    int16_t acks; /* 0, 1 or -1; others are refused by the caller (21) */
+    int16_t acks;    /* 0, 1 or -1; others are refused by the caller (21) */
+    bool allow_zstd; /* Produce 7 and later */
     int64_t timeout_ms;
     replicas_produce_fn done;
     void *arg;
