@@ -1,77 +1,89 @@
 /*
- * The nouns of a cluster as the metastore stores them: brokers, topics, partition states. What their
- * JSON looks like is known to metastore/ alone (docs/spec/zookeeper-mode.md section 2).
- * Structs own their memory; a zeroed one is valid and empty; deinit leaves it zeroed.
+ * The cluster's stored facts as nouns: brokers, topics, partition states. metastore/ encodes them as
+ * Kafka's znodes (docs/spec/zookeeper-mode.md section 2), control/ decides about them, broker/ carries
+ * them between the two. Plain data: every struct owns what it points to unless a field says otherwise.
  */
 #pragma once
 
 #include "base/uuid.h"
 #include "model/assignment.h"
 
-#define MODEL_NO_LEADER (-1)
+#define MODEL_LEADER_NONE    (-1) /* no leader */
+#define MODEL_LEADER_DELETED (-2) /* UpdateMetadata only: the topic is being deleted */
+#define MODEL_TOPIC_NAME_MAX 249  /* bytes */
 
-enum model_protocol {
-    MODEL_PLAINTEXT = 0, /* the protocol's security protocol ids */
-    MODEL_SSL = 1,
-    MODEL_SASL_PLAINTEXT = 2,
-    MODEL_SASL_SSL = 3,
-};
-
+/* Where a broker listens. security_protocol: 0 PLAINTEXT, 1 SSL, 2 SASL_PLAINTEXT, 3 SASL_SSL. */
 struct model_endpoint {
-    char *listener; /* name, such as "PLAINTEXT" */
-    enum model_protocol protocol;
-    char *host; /* IPv6 without brackets */
-    uint16_t port;
+    char *listener; /* "PLAINTEXT" */
+    char *host;
+    int32_t port;
+    int16_t security_protocol;
 };
 
+/* A registration, /brokers/ids/N. */
 struct model_broker {
     int32_t id;
-    int64_t epoch; /* czxid of its registration */
+    int64_t epoch; /* czxid of the znode; not part of its JSON */
+    char *rack;    /* NULL = none */
     struct model_endpoint *endpoints;
     int32_t endpoint_count;
-    char *rack; /* NULL = none */
-};
-
-struct model_partition_state {
-    int32_t leader; /* MODEL_NO_LEADER = none */
-    int32_t leader_epoch;
-    int32_t controller_epoch; /* of the controller that wrote it */
-    int32_t partition_epoch;  /* version of the znode */
-    bool is_recovering;       /* leader_recovery_state 1: after an unclean election */
-    struct ids isr;
-};
-
-/* What `/brokers/topics/T` holds. */
-struct model_topic {
-    char *name;
-    struct uuid id;                /* zero = none stored */
-    struct assignment *partitions; /* index = partition */
-    int32_t partition_count;
-};
-
-/* One entry of the legacy `/admin/reassign_partitions`. */
-struct model_legacy_move {
-    char *topic;
-    int32_t partition;
-    struct ids replicas;
 };
 
 void model_broker_deinit(struct model_broker *b);
-void model_broker_copy(struct model_broker *to,
-                       const struct model_broker *from); /* to is deinited first */
-/* NULL when the broker has no such listener. */
-const struct model_endpoint *model_broker_endpoint(const struct model_broker *b,
-                                                   struct slice listener);
-/* Copies its arguments. */
-void model_broker_add_endpoint(struct model_broker *b, const struct model_endpoint *endpoint);
+/* to must be initialised (zeroed); what it held is freed. */
+void model_broker_copy(struct model_broker *to, const struct model_broker *from);
+/* Same id, rack and endpoints in the same order; the epoch does not count. */
+bool model_broker_equal(const struct model_broker *a, const struct model_broker *b);
+
+enum model_recovery {
+    MODEL_RECOVERED = 0,
+    MODEL_RECOVERING = 1, /* after an unclean election */
+};
+
+/* /brokers/topics/T/partitions/P/state. */
+struct model_partition_state {
+    int32_t controller_epoch; /* of the controller that decided it */
+    int32_t leader;           /* MODEL_LEADER_NONE = none */
+    int32_t leader_epoch;
+    struct ids isr;
+    enum model_recovery recovery;
+    int32_t version; /* znode version = partition epoch; not part of the JSON */
+};
 
 void model_partition_state_deinit(struct model_partition_state *s);
+/* to must be initialised (zeroed). */
 void model_partition_state_copy(struct model_partition_state *to,
                                 const struct model_partition_state *from);
+/* Everything but the version. */
+bool model_partition_state_equal(const struct model_partition_state *a,
+                                 const struct model_partition_state *b);
+
+/* /brokers/topics/T. partitions is dense: index = partition number; a number that the znode leaves out
+ * has an empty replica list. */
+struct model_topic {
+    char *name;
+    struct uuid id;  /* zero = the znode has none */
+    int32_t version; /* znode version; not part of the JSON */
+    int32_t partition_count;
+    struct assignment *partitions;
+};
 
 void model_topic_deinit(struct model_topic *t);
-void model_topic_copy(struct model_topic *to, const struct model_topic *from);
-/* Empties t and gives it a name and count empty assignments. */
-void model_topic_reset(struct model_topic *t, struct slice name, int32_t partition_count);
 
-void model_legacy_moves_free(struct model_legacy_move *moves, int32_t count);
+/* One key of /config/topics/T and the like. Borrowed. */
+struct model_setting {
+    struct slice key;
+    struct slice value;
+};
+
+/* /latest_producer_id_block: ids [start, end] were given to broker. */
+struct model_producer_block {
+    int32_t broker;
+    int64_t start;
+    int64_t end;     /* inclusive */
+    int32_t version; /* znode version; not part of the JSON */
+};
+#define MODEL_PRODUCER_BLOCK_SIZE 1000
+
+/* 1 to 249 bytes of [a-zA-Z0-9._-], not "." or "..". */
+bool model_topic_name_is_valid(struct slice name);

@@ -1,0 +1,57 @@
+/*
+ * The controller's driver: stands for election, feeds the pure core (control/control.h) with what the
+ * metastore, the brokers and the requests say, and performs its effects. Spec:
+ * docs/spec/zookeeper-mode.md sections 3, 5, 6 and 15.
+ *
+ * Runs on the env of its config and owns a metastore session of its own there (the ephemeral
+ * /controller belongs to it). When that session expires it resigns, opens another and stands again;
+ * when the broker's session expires, the broker calls controller_set_broker_epoch(-1) and the driver
+ * resigns too: a broker that is not registered must not be controller. It stands for election only
+ * while a broker epoch is set.
+ */
+#pragma once
+
+#include "control/control.h"
+#include "metastore/metastore.h"
+
+struct controller;
+struct env;
+
+/* One line for the broker's log. */
+typedef void (*controller_log_fn)(void *arg, enum control_level level, const char *text);
+/* The active controller as /controller says; -1 = none known. Runs on the driver's env. */
+typedef void (*controller_changed_fn)(void *arg, int32_t broker_id, int32_t epoch);
+
+struct controller_config {
+    int32_t broker_id;
+    const char *listener;               /* inter.broker.listener.name: where brokers are reached;
+                                           copied */
+    int64_t session_timeout_ms;         /* zookeeper.session.timeout.ms */
+    int64_t socket_timeout_ms;          /* controller.socket.timeout.ms */
+    int32_t partitions_default;         /* num.partitions */
+    int32_t replication_factor_default; /* default.replication.factor */
+    int32_t min_insync_replicas;        /* broker default, for topics without a setting */
+    bool is_unclean_election_enabled;   /* same */
+    controller_log_fn log;              /* may be NULL */
+    controller_changed_fn changed;      /* may be NULL */
+    void *arg;                          /* of the two */
+};
+
+/* factory is borrowed until controller_free. Nothing happens before a broker epoch is set. */
+struct controller *controller_new(struct env *env, struct metastore_factory *factory,
+                                  const struct controller_config *config);
+/* Frees everything and drops all callbacks that are due. is_clean: closes the session, so that another
+ * broker can take over at once; else it is left to expire, as in a killed process. Call on its env. */
+void controller_free(struct controller *c, bool is_clean);
+
+/* The broker registered under this epoch (czxid); -1: it is no longer registered. Call on its env. */
+void controller_set_broker_epoch(struct controller *c, int64_t epoch);
+bool controller_is_active(const struct controller *c);
+
+/* Answers once, never from inside the call, on the driver's env. reply is borrowed until done returns.
+ * When this broker is not the active controller: KERR_NOT_CONTROLLER at the top. */
+typedef void (*controller_done_fn)(void *arg, const struct control_reply *reply);
+/* request and all it points to are borrowed until done has run; token is ignored. Call on its env (use
+ * env_post to get there). After controller_free, done never runs. */
+void controller_request(struct controller *c, const struct control_request *request,
+                        controller_done_fn done, void *arg);

@@ -1,0 +1,432 @@
+/*
+ * The controller core: a function from events to effects. It knows brokers, topics and partitions,
+ * decides elections, reassignments, creation and deletion, and never does I/O: the driver
+ * (broker/controller) feeds it events and performs its effects in order.
+ * Spec: docs/spec/reassignment.md sections 3 to 7 and 11.5; design decisions 1 to 5, 7, 8, 10 to 14.
+ *
+ * Rules that hold after every step:
+ *  - at most one write is out for each znode; memory changes when the write is known to have happened,
+ *    and the requests to brokers that follow from it leave after that;
+ *  - what a step leaves undone because of its bound (partitions_per_step) is told by has_more: the
+ *    driver then steps again with CONTROL_ON_TICK;
+ *  - every request is answered exactly once, with KERR_NOT_CONTROLLER when the role is lost.
+ *
+ * Memory: an event is borrowed during the call. Effects and all they point to are valid until the next
+ * control_step on the same core or control_effects_reset.
+ */
+#pragma once
+
+#include "base/arena.h"
+#include "model/cluster.h"
+#include "model/kerr.h"
+
+struct control;
+
+struct control_config {
+    int32_t broker_id;                  /* ours: the sender of all requests */
+    uint64_t seed;                      /* placement and topic ids */
+    int32_t partitions_default;         /* num.partitions */
+    int32_t replication_factor_default; /* default.replication.factor */
+    int32_t partitions_per_step;        /* bound of a step; 0 = 1000 */
+};
+
+/* ---------------------------------------------------------------- requests */
+
+enum control_request_kind {
+    CONTROL_ALTER_REASSIGNMENTS,
+    CONTROL_LIST_REASSIGNMENTS,
+    CONTROL_ALTER_PARTITION,
+    CONTROL_ELECT_LEADERS,
+    CONTROL_SHUTDOWN, /* ControlledShutdown */
+    CONTROL_CREATE_TOPICS,
+    CONTROL_CREATE_PARTITIONS,
+    CONTROL_DELETE_TOPICS,
+    CONTROL_ALLOCATE_PRODUCER_IDS,
+};
+
+/* AlterPartitionReassignments, flattened. */
+struct control_alter_entry {
+    struct slice topic;
+    int32_t partition;
+    bool is_cancel;          /* the list was null */
+    const int32_t *replicas; /* wanted order */
+    int32_t replica_count;
+};
+struct control_alter {
+    const struct control_alter_entry *entries;
+    int32_t count;
+    bool forbids_factor_change; /* v1: AllowReplicationFactorChange = false (KIP-860) */
+    bool is_cancel_forced;      /* tagged field 10001, decision 2 */
+};
+
+/* A topic-partition by name; ListPartitionReassignments and ElectLeaders. */
+struct control_tp {
+    struct slice topic;
+    int32_t partition;
+};
+struct control_list {
+    bool wants_all; /* Topics was null */
+    const struct control_tp *entries;
+    int32_t count;
+};
+
+/* AlterPartition, flattened. A topic is named by name (v0, v1) or by id (v2 and later, name null). */
+struct control_isr_entry {
+    struct slice topic;
+    struct uuid topic_id;
+    int32_t partition;
+    int32_t leader_epoch;
+    int32_t partition_epoch;
+    const int32_t *isr;
+    int32_t isr_count;
+    int8_t recovery; /* as on the wire */
+};
+struct control_alter_partition {
+    int32_t broker;
+    int64_t broker_epoch;
+    bool knows_ineligible; /* v2 and later: 107 instead of 55 */
+    const struct control_isr_entry *entries;
+    int32_t count;
+};
+
+struct control_elect {
+    bool is_unclean;
+    bool wants_all;
+    const struct control_tp *entries;
+    int32_t count;
+};
+
+struct control_shutdown {
+    int32_t broker;
+    int64_t broker_epoch; /* -1 = not checked */
+};
+
+struct control_new_partition {
+    int32_t partition;
+    const int32_t *replicas;
+    int32_t replica_count;
+};
+struct control_new_topic {
+    struct slice name;
+    int32_t partition_count;                         /* -1 = default */
+    int32_t replication_factor;                      /* -1 = default */
+    const struct control_new_partition *assignments; /* explicit; any order */
+    int32_t assignment_count;                        /* 0 = place them */
+    const struct model_setting *settings;            /* already validated by the caller */
+    int32_t setting_count;
+    int32_t min_insync_replicas;      /* effective, from settings or broker default */
+    bool is_unclean_election_enabled; /* same */
+    int16_t error;       /* not 0: the caller refuses this topic (40, 44); it is echoed */
+    const char *message; /* with error */
+};
+struct control_create_topics {
+    const struct control_new_topic *topics;
+    int32_t count;
+    bool is_validate_only;
+    int64_t timeout_ms;
+};
+
+struct control_grow_topic {
+    struct slice name;
+    int32_t partition_count;                         /* new total */
+    const struct control_new_partition *assignments; /* replicas of the added ones, in order;
+                                                        partition is ignored */
+    int32_t assignment_count;                        /* 0 = place them */
+};
+struct control_create_partitions {
+    const struct control_grow_topic *topics;
+    int32_t count;
+    bool is_validate_only;
+    int64_t timeout_ms;
+};
+
+struct control_delete_topics {
+    const struct slice *names; /* null name: by id */
+    const struct uuid *ids;    /* parallel; may be NULL when all are named */
+    int32_t count;
+    int64_t timeout_ms;
+};
+
+struct control_allocate_producer_ids {
+    int32_t broker;
+    int64_t broker_epoch;
+};
+
+struct control_request {
+    enum control_request_kind kind;
+    uint64_t token; /* the driver's; comes back in the reply */
+    union {
+        struct control_alter alter;
+        struct control_list list;
+        struct control_alter_partition alter_partition;
+        struct control_elect elect;
+        struct control_shutdown shutdown;
+        struct control_create_topics create_topics;
+        struct control_create_partitions create_partitions;
+        struct control_delete_topics delete_topics;
+        struct control_allocate_producer_ids allocate_producer_ids;
+    };
+};
+
+/* ---------------------------------------------------------------- replies */
+
+/* Alter, elect, create partitions, delete topics: one for each entry of the request, in its order
+ * (elect with wants_all: those that were needed). */
+struct control_result {
+    struct slice topic; /* delete by id: the name if known, else null */
+    struct uuid topic_id;
+    int32_t partition; /* -1 where there is none */
+    int16_t error;
+    const char *message; /* NULL = none */
+};
+struct control_moving {
+    struct slice topic;
+    int32_t partition;
+    struct ids replicas; /* borrowed, as the other two */
+    struct ids adding;
+    struct ids removing;
+};
+struct control_isr_result {
+    struct slice topic;
+    struct uuid topic_id;
+    int32_t partition;
+    int16_t error; /* not 0: the rest is -1 or empty */
+    int32_t leader;
+    int32_t leader_epoch;
+    struct ids isr;
+    int8_t recovery;
+    int32_t partition_epoch;
+};
+struct control_created {
+    struct slice topic;
+    struct uuid topic_id;
+    int16_t error;
+    const char *message;
+    int32_t partition_count;    /* -1 on error */
+    int32_t replication_factor; /* -1 on error */
+};
+
+struct control_reply {
+    uint64_t token;
+    enum control_request_kind kind;
+    int16_t error;       /* top level; then the lists are empty */
+    const char *message; /* NULL = none */
+    int32_t count;       /* of the list of this kind */
+    union {
+        const struct control_result *results;         /* alter, elect, grow, delete */
+        const struct control_moving *moving;          /* list */
+        const struct control_isr_result *isr_results; /* alter partition */
+        const struct control_created *created;        /* create topics */
+        const struct control_tp *remaining;           /* shutdown */
+        const struct model_producer_block *block;     /* allocate producer ids; count is 1 */
+    };
+};
+
+/* ---------------------------------------------------------------- writes */
+
+enum control_write_kind {
+    CONTROL_WRITE_TOPIC_CREATE,    /* /config/topics/T when settings, /brokers/topics/T and its
+                                      `partitions` child, in one transaction */
+    CONTROL_WRITE_TOPIC_SET,       /* whole topic znode, guarded by topic->version */
+    CONTROL_WRITE_PARTITIONS_NODE, /* /brokers/topics/T/partitions */
+    CONTROL_WRITE_STATE_CREATE,    /* .../partitions/P and .../P/state */
+    CONTROL_WRITE_STATE_SET,       /* guarded by state->version */
+    CONTROL_WRITE_DELETE_QUEUE,    /* create /admin/delete_topics/T */
+    CONTROL_WRITE_DELETE_DROP,     /* delete /admin/delete_topics/T only (no such topic) */
+    CONTROL_WRITE_TOPIC_DELETE,    /* /brokers/topics/T and below, /config/topics/T,
+                                      /admin/delete_topics/T */
+    CONTROL_WRITE_PRODUCER_BLOCK,  /* guarded by block->version; -1 = create */
+};
+
+/* One guarded change. Each is atomic alone and guarded by the controller epoch; the driver may pack
+ * several into one transaction (at most 1,000 operations and 512 KiB), and when it is refused reports
+ * the one that refused and tries the others again. */
+struct control_write {
+    uint64_t id;
+    enum control_write_kind kind;
+    struct slice topic;                   /* all but PRODUCER_BLOCK */
+    int32_t partition;                    /* STATE_* */
+    const struct model_topic *topic_node; /* TOPIC_CREATE, TOPIC_SET */
+    const struct model_setting *settings; /* TOPIC_CREATE */
+    int32_t setting_count;
+    const struct model_partition_state *state; /* STATE_*; version = the expected one */
+    const struct model_producer_block *block;
+};
+
+enum control_outcome {
+    CONTROL_WRITTEN,
+    CONTROL_CONFLICT, /* bad version or "exists": the event carries the present value */
+    CONTROL_MISSING,  /* the node or its parent is gone */
+    CONTROL_FENCED,   /* another controller epoch: resign */
+    CONTROL_FAILED,   /* too large, refused, ...: nothing was changed; message says why */
+};
+
+/* ---------------------------------------------------------------- requests to brokers */
+
+enum control_send_kind {
+    CONTROL_SEND_LEADER_AND_ISR,
+    CONTROL_SEND_UPDATE_METADATA,
+    CONTROL_SEND_STOP_REPLICA,
+};
+
+struct control_receiver {
+    int32_t broker;
+    int64_t broker_epoch;
+};
+
+/* One partition in a request; everything is borrowed. Entries of one topic are adjacent. */
+struct control_partition {
+    struct slice topic;
+    struct uuid topic_id;
+    int32_t partition;
+    struct model_partition_state state; /* UpdateMetadata: leader may be MODEL_LEADER_DELETED */
+    struct ids replicas;
+    struct ids adding;   /* LeaderAndIsr */
+    struct ids removing; /* LeaderAndIsr */
+    struct ids offline;  /* UpdateMetadata: replicas on dead brokers or in failed directories */
+    bool is_new;         /* LeaderAndIsr */
+    int32_t stop_epoch;  /* StopReplica: leader epoch, -1 unknown, -2 topic being deleted */
+    bool is_delete;      /* StopReplica */
+};
+
+/* Goes to the end of the receivers' queues. brokers: all live or shutting-down ones (UpdateMetadata's
+ * LiveBrokers; LeaderAndIsr's LiveLeaders are found in it). */
+struct control_send {
+    enum control_send_kind kind;
+    int32_t controller_epoch;
+    const struct control_receiver *receivers;
+    int32_t receiver_count;
+    const struct control_partition *partitions;
+    int32_t partition_count;
+    const struct model_broker *const *brokers;
+    int32_t broker_count;
+};
+
+/* ---------------------------------------------------------------- effects */
+
+enum control_effect_kind {
+    CONTROL_EFFECT_WRITE,
+    CONTROL_EFFECT_SEND,
+    CONTROL_EFFECT_REPLY,
+    CONTROL_EFFECT_RESIGN, /* give up the role; the driver answers with CONTROL_ON_RESIGNED */
+    CONTROL_EFFECT_LOG,
+};
+
+enum control_level {
+    CONTROL_INFO,
+    CONTROL_WARNING,
+};
+
+struct control_effect {
+    enum control_effect_kind kind;
+    union {
+        struct control_write write;
+        struct control_send send;
+        struct control_reply reply;
+        struct {
+            enum control_level level; /* LOG */
+            const char *text;         /* RESIGN: the reason; LOG: one line */
+        };
+    };
+};
+
+struct control_effects {
+    struct arena arena; /* private */
+    struct control_effect *list;
+    int32_t count;
+    int32_t cap;     /* private */
+    bool has_more;   /* step again with CONTROL_ON_TICK, soon */
+    int64_t wake_ms; /* step with CONTROL_ON_TICK at this time; INT64_MAX = no need */
+};
+
+void control_effects_init(struct control_effects *e);
+void control_effects_reset(struct control_effects *e); /* control_step does it by itself */
+void control_effects_deinit(struct control_effects *e);
+
+/* ---------------------------------------------------------------- events */
+
+enum control_event_kind {
+    /* Won the election. Then come BROKERS, a TOPIC for each topic, DELETE_TOPICS, PRODUCER_BLOCK, and
+     * LOADED. Requests before LOADED get KERR_NOT_CONTROLLER. */
+    CONTROL_ON_ELECTED,
+    CONTROL_ON_LOADED,
+    CONTROL_ON_RESIGNED,      /* the role is lost, for any reason; all state is dropped */
+    CONTROL_ON_BROKERS,       /* all registrations, now */
+    CONTROL_ON_TOPIC,         /* a topic znode as read: at load, when it appears, when it changes */
+    CONTROL_ON_TOPIC_GONE,    /* a topic znode vanished */
+    CONTROL_ON_TOPIC_CONFIG,  /* settings changed */
+    CONTROL_ON_DELETE_TOPICS, /* the children of /admin/delete_topics, now */
+    CONTROL_ON_PRODUCER_BLOCK,
+    CONTROL_ON_WRITE_DONE,
+    CONTROL_ON_ANSWER, /* of a LeaderAndIsr or a StopReplica */
+    CONTROL_ON_REQUEST,
+    CONTROL_ON_TICK,
+};
+
+/* What is read with a topic. states: one a partition, NULL where there is no state znode; the array is
+ * NULL when a change was seen after load (states are then the core's business). */
+struct control_topic_read {
+    const struct model_topic *topic;
+    const struct model_partition_state *const *states;
+    bool has_partitions_node; /* /brokers/topics/T/partitions exists */
+    int32_t min_insync_replicas;
+    bool is_unclean_election_enabled;
+};
+
+struct control_answer_partition {
+    struct slice topic; /* null: by id */
+    struct uuid topic_id;
+    int32_t partition;
+    int16_t error;
+};
+
+struct control_event {
+    enum control_event_kind kind;
+    union {
+        int32_t controller_epoch; /* ELECTED */
+        struct {
+            const struct model_broker *brokers; /* BROKERS */
+            int32_t broker_count;
+        };
+        struct control_topic_read topic; /* TOPIC */
+        struct {
+            struct slice name; /* TOPIC_GONE, TOPIC_CONFIG */
+            int32_t min_insync_replicas;
+            bool is_unclean_election_enabled;
+        };
+        struct {
+            const struct slice *names; /* DELETE_TOPICS */
+            int32_t name_count;
+        };
+        const struct model_producer_block *block; /* PRODUCER_BLOCK; NULL = the znode is empty */
+        struct {
+            uint64_t write_id; /* WRITE_DONE */
+            enum control_outcome outcome;
+            int32_t version;                                   /* WRITTEN: the node's version now */
+            const struct model_partition_state *state;         /* CONFLICT of STATE_* */
+            const struct control_topic_read *read;             /* CONFLICT of TOPIC_SET */
+            const struct model_producer_block *conflict_block; /* CONFLICT of PRODUCER_BLOCK */
+            const char *message;                               /* FAILED */
+        };
+        struct {
+            enum control_send_kind send_kind; /* ANSWER */
+            struct control_receiver from;     /* epoch: the one the request carried */
+            int16_t error;                    /* top level */
+            const struct control_answer_partition *answers;
+            int32_t answer_count;
+        };
+        struct control_request request;
+    };
+};
+
+/* ---------------------------------------------------------------- the core */
+
+struct control *control_new(const struct control_config *config);
+void control_free(struct control *c);
+/* now_ms is monotonic. out is reset first. */
+void control_step(struct control *c, int64_t now_ms, const struct control_event *event,
+                  struct control_effects *out);
+/* For metrics and tests. */
+bool control_is_active(const struct control *c);
+int32_t control_moving_count(const struct control *c);
+int32_t control_writes_pending(const struct control *c);
