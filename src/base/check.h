@@ -7,6 +7,7 @@
 #include "base/error.h"
 
 #include <stddef.h>
+#include <stdint.h>
 
 #define CHECK(condition)                                                                           \
     ((condition) ? (void)0 : check_failed(__FILE__, __LINE__, #condition, NULL))
@@ -19,7 +20,7 @@
 #endif
 
 #define ARRAY_LEN(array)                  (sizeof(array) / sizeof((array)[0]))
-#define CONTAINER_OF(ptr, type, member)   ((type *)(void *)((char *)(ptr) - offsetof(type, member)))
+#define CONTAINER_OF(ptr, type, member)   ((type *)((uintptr_t)(ptr) - offsetof(type, member)))
 #define MIN(a, b)                         ((a) < (b) ? (a) : (b))
 #define MAX(a, b)                         ((a) > (b) ? (a) : (b))
 

@@ -9,8 +9,9 @@
 #include "env/env.h"
 
 struct loop_config {
-    const char *name;                /* thread name, at most 15 characters are kept */
-    const char *congestion_control;  /* for sockets to loopback addresses; NULL = "cubic"; "" = leave */
+    const char *name; /* thread name, at most 15 characters are kept */
+    const char
+        *congestion_control; /* for sockets to loopback addresses; NULL = "cubic"; "" = leave */
 };
 
 /* NULL with em on failure. Ignores SIGPIPE process-wide. */
@@ -26,4 +27,5 @@ void loop_free(struct env *env);
 /* Raises RLIMIT_NOFILE to its hard limit; returns the limit. */
 int64_t loop_raise_file_limit(void);
 /* Calls fn(arg, signal) on env's thread for SIGINT and SIGTERM. One env a process may ask. */
-int loop_on_signal(struct env *env, void (*fn)(void *arg, int signal), void *arg, struct errmsg *em) MUST_CHECK;
+int loop_on_signal(struct env *env, void (*fn)(void *arg, int signal), void *arg,
+                   struct errmsg *em) MUST_CHECK;

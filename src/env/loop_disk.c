@@ -1,0 +1,325 @@
+/*
+ * Files, directories and locks over POSIX. Stateless but for the descriptors: every call is complete
+ * when it returns, EINTR is handled here, errno becomes an E_ code. Runs on the env's thread and on
+ * the disk pool.
+ */
+#include "env/loop_private.h"
+
+#include "base/alloc.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#define IOV_BATCH 64 /* iovecs given to one pwritev */
+
+struct loop_file {
+    struct env_file file;
+    int fd;
+};
+
+static struct loop_file *file_of(const struct env_file *f)
+{
+    return CONTAINER_OF(f, struct loop_file, file);
+}
+
+static int errno_code(void)
+{
+    return -(int)error_from_errno(errno);
+}
+
+int loop_file_fd(const struct env_file *f)
+{
+    return file_of(f)->fd;
+}
+
+static struct loop_file *file_new(struct env *env, int fd)
+{
+    struct loop_file *f = xalloc(sizeof *f);
+    f->file = (struct env_file){.env = env, .refs = 1};
+    f->fd = fd;
+    return f;
+}
+
+static int open_retry(const char *path, int flags)
+{
+    int fd;
+    do {
+        fd = open(path, flags | O_CLOEXEC, 0644);
+    } while (fd < 0 && errno == EINTR);
+    return fd;
+}
+
+int loop_file_open(struct env *env, const char *path, int flags, struct env_file **ret_file)
+{
+    int mode = (flags & ENV_OPEN_WRITE) != 0 ? O_RDWR : O_RDONLY;
+    mode |= (flags & ENV_OPEN_CREATE) != 0 ? O_CREAT : 0;
+    mode |= (flags & ENV_OPEN_EXCLUSIVE) != 0 ? O_EXCL : 0;
+    int fd = open_retry(path, mode);
+    if (fd < 0) {
+        return errno_code();
+    }
+    *ret_file = &file_new(env, fd)->file;
+    return 0;
+}
+
+void loop_file_close(struct env_file *f)
+{
+    struct loop_file *file = file_of(f);
+    (void)close(file->fd); /* what must be durable was synced before */
+    free(file);
+}
+
+int loop_file_read(struct env_file *f, void *ptr, size_t len, uint64_t pos, size_t *ret_len)
+{
+    size_t done = 0;
+    while (done < len) {
+        ssize_t got = pread(file_of(f)->fd, (uint8_t *)ptr + done, len - done, (off_t)(pos + done));
+        if (got < 0 && errno == EINTR) {
+            continue;
+        }
+        if (got < 0) {
+            return errno_code();
+        }
+        if (got == 0) {
+            break;
+        }
+        done += (size_t)got;
+    }
+    *ret_len = done;
+    return 0;
+}
+
+/* Copies up to IOV_BATCH iovecs, leaving out the first `skip` bytes. */
+static int iov_take(struct iovec *into, const struct iovec *iov, int count, size_t skip)
+{
+    int n = 0;
+    for (; n < count && n < IOV_BATCH; n++) {
+        into[n] = iov[n];
+    }
+    if (n > 0) {
+        into[0].iov_base = (uint8_t *)into[0].iov_base + skip;
+        into[0].iov_len -= skip;
+    }
+    return n;
+}
+
+int loop_file_writev(struct env_file *f, const struct iovec *iov, int count, uint64_t pos)
+{
+    struct iovec part[IOV_BATCH];
+    int next = 0;
+    size_t skip = 0; /* bytes of iov[next] that are written */
+    while (next < count) {
+        int n = iov_take(part, iov + next, count - next, skip);
+        ssize_t wrote = pwritev(file_of(f)->fd, part, n, (off_t)pos);
+        if (wrote < 0 && errno == EINTR) {
+            continue;
+        }
+        if (wrote < 0) {
+            return errno_code();
+        }
+        if (wrote == 0 && part[0].iov_len > 0) {
+            return -E_IO; /* no progress and no reason: never spin on it */
+        }
+        pos += (uint64_t)wrote;
+        skip += (size_t)wrote;
+        while (next < count && skip >= iov[next].iov_len) {
+            skip -= iov[next].iov_len;
+            next++;
+        }
+    }
+    return 0;
+}
+
+int loop_file_size(struct env_file *f, uint64_t *ret_size)
+{
+    struct stat st;
+    if (fstat(file_of(f)->fd, &st) != 0) {
+        return errno_code();
+    }
+    *ret_size = (uint64_t)st.st_size;
+    return 0;
+}
+
+int loop_file_truncate(struct env_file *f, uint64_t size)
+{
+    int result;
+    do {
+        result = ftruncate(file_of(f)->fd, (off_t)size);
+    } while (result != 0 && errno == EINTR);
+    return result != 0 ? errno_code() : 0;
+}
+
+int loop_file_sync(struct env_file *f)
+{
+    return fdatasync(file_of(f)->fd) != 0 ? errno_code() : 0;
+}
+
+void loop_file_drop_behind(struct env_file *f, uint64_t pos, uint64_t len)
+{
+    /* Nothing waits here: pages still under writeback stay until the next call names them again. */
+    int fd = file_of(f)->fd;
+    (void)sync_file_range(fd, (off_t)pos, (off_t)len, SYNC_FILE_RANGE_WRITE); /* a hint */
+    (void)posix_fadvise(fd, 0, (off_t)pos, POSIX_FADV_DONTNEED);              /* a hint */
+}
+
+int loop_rename(struct env *env, const char *from, const char *to)
+{
+    (void)env;
+    return rename(from, to) != 0 ? errno_code() : 0;
+}
+
+int loop_unlink(struct env *env, const char *path)
+{
+    (void)env;
+    return unlink(path) != 0 ? errno_code() : 0;
+}
+
+int loop_mkdir(struct env *env, const char *path)
+{
+    (void)env;
+    int err = 0;
+    char *part = xstrdup(path);
+    for (char *at = part; err == 0 && *at != '\0'; at++) {
+        if (*at == '/' && at != part) {
+            *at = '\0';
+            err = mkdir(part, 0755) != 0 && errno != EEXIST ? errno_code() : 0;
+            *at = '/';
+        }
+    }
+    struct stat st;
+    if (err == 0 && mkdir(path, 0755) != 0) {
+        bool is_there = errno == EEXIST && stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+        err = is_there ? 0 : errno_code();
+    }
+    free(part);
+    return err;
+}
+
+int loop_rmdir(struct env *env, const char *path)
+{
+    (void)env;
+    return rmdir(path) != 0 ? errno_code() : 0;
+}
+
+int loop_dir_sync(struct env *env, const char *path)
+{
+    (void)env;
+    int fd = open_retry(path, O_RDONLY | O_DIRECTORY);
+    if (fd < 0) {
+        return errno_code();
+    }
+    int err = fsync(fd) != 0 ? errno_code() : 0;
+    (void)close(fd); /* nothing was written through it */
+    return err;
+}
+
+/* ---- listing ---- */
+
+struct dir_entry {
+    char *name;
+    bool is_dir;
+};
+
+struct dir_entries {
+    struct dir_entry *items;
+    size_t count;
+    size_t cap;
+};
+
+static int entry_compare(const void *a, const void *b)
+{
+    return strcmp(((const struct dir_entry *)a)->name, ((const struct dir_entry *)b)->name);
+}
+
+static bool entry_is_dir(DIR *dir, const struct dirent *entry)
+{
+    if (entry->d_type == DT_DIR || entry->d_type == DT_REG) {
+        return entry->d_type == DT_DIR;
+    }
+    struct stat st;
+    return fstatat(dirfd(dir), entry->d_name, &st, 0) == 0 && S_ISDIR(st.st_mode);
+}
+
+static void entries_add(struct dir_entries *entries, const char *name, bool is_dir)
+{
+    if (entries->count == entries->cap) {
+        entries->cap = entries->cap == 0 ? 64 : entries->cap * 2;
+        entries->items = xrealloc(entries->items, entries->cap * sizeof *entries->items);
+    }
+    entries->items[entries->count++] = (struct dir_entry){xstrdup(name), is_dir};
+}
+
+static int entries_read(DIR *dir, struct dir_entries *entries)
+{
+    for (;;) {
+        errno = 0;
+        const struct dirent *entry = readdir(dir);
+        if (entry == NULL) {
+            return errno != 0 ? errno_code() : 0;
+        }
+        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0) {
+            entries_add(entries, entry->d_name, entry_is_dir(dir, entry));
+        }
+    }
+}
+
+int loop_dir_list(struct env *env, const char *path, env_dir_fn fn, void *arg)
+{
+    (void)env;
+    DIR *dir = opendir(path);
+    if (dir == NULL) {
+        return errno_code();
+    }
+    struct dir_entries entries = {0};
+    int err = entries_read(dir, &entries);
+    (void)closedir(dir); /* only read from */
+    if (entries.count > 0) {
+        qsort(entries.items, entries.count, sizeof *entries.items, entry_compare);
+    }
+    for (size_t i = 0; i < entries.count; i++) {
+        if (err == 0) {
+            err = fn(arg, entries.items[i].name, entries.items[i].is_dir);
+        }
+        free(entries.items[i].name);
+    }
+    free(entries.items);
+    return err;
+}
+
+/* ---- locks and space ---- */
+
+/* Open-file-description locks: a second holder is refused in this process as in another one, a
+ * Java broker's lock on the same file is seen, and the kernel drops the lock with the descriptor. */
+int loop_lock(struct env *env, const char *path, struct env_file **ret_file)
+{
+    int fd = open_retry(path, O_RDWR | O_CREAT);
+    if (fd < 0) {
+        return errno_code();
+    }
+    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+    if (fcntl(fd, F_OFD_SETLK, &lock) != 0) {
+        int err = errno == EAGAIN || errno == EACCES ? -E_LOCKED : errno_code();
+        (void)close(fd); /* not ours */
+        return err;
+    }
+    *ret_file = &file_new(env, fd)->file;
+    return 0;
+}
+
+int loop_disk_space(struct env *env, const char *path, int64_t *ret_total, int64_t *ret_usable)
+{
+    (void)env;
+    struct statvfs fs;
+    if (statvfs(path, &fs) != 0) {
+        return errno_code();
+    }
+    *ret_total = (int64_t)(fs.f_blocks * fs.f_frsize);
+    *ret_usable = (int64_t)(fs.f_bavail * fs.f_frsize);
+    return 0;
+}

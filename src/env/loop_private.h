@@ -1,0 +1,110 @@
+/*
+ * What the three parts of the real loop share: loop.c (life, timers, mailbox, disk pool), loop_disk.c
+ * (files and directories) and loop_net.c (sockets). Not for anybody outside env/.
+ */
+#pragma once
+
+#include "env/loop.h"
+
+#include "base/prng.h"
+
+#include <pthread.h>
+#include <uv.h>
+
+/* One posted call. */
+struct loop_letter {
+    struct loop_letter *next;
+    env_fn fn;
+    void *arg;
+};
+
+/* A first-in first-out chain of letters. */
+struct loop_letters {
+    struct loop_letter *first;
+    struct loop_letter *last;
+};
+
+struct loop_job {
+    struct list_node link;
+    env_fn work;
+    struct loop_letter *done; /* posted after work */
+};
+
+/* The thread for disk work. Started at the first job, ended by loop_free. */
+struct loop_pool {
+    pthread_t thread;
+    bool has_thread;
+    pthread_mutex_t lock; /* guards what follows */
+    pthread_cond_t wakeup;
+    struct list jobs;
+    bool is_ending;
+};
+
+struct loop {
+    struct env env;
+    uv_loop_t uv;
+    uv_async_t mail_ready;
+    uv_timer_t timer;
+    uv_signal_t signals[2]; /* in use when has_signals */
+    bool has_signals;
+    bool is_dying; /* loop_free runs: nobody is called any more */
+    void (*on_signal)(void *arg, int signal);
+    void *on_signal_arg;
+
+    struct heap timers; /* env_timer by due time, ms of uv_now */
+    int64_t armed_ms;   /* when `timer` fires; -1 = it is off */
+    struct prng prng;
+    char name[16];
+    char congestion_control[16]; /* "" = leave the system's */
+
+    pthread_mutex_t mail_lock; /* guards mail */
+    struct loop_letters mail;
+
+    pthread_t thread;
+    bool has_thread;
+    struct loop_pool pool;
+
+    struct list conns;     /* struct loop_conn by link, until freed */
+    struct list listeners; /* struct loop_listener by link, until freed */
+};
+
+static inline struct loop *loop_of(const struct env *env)
+{
+    return CONTAINER_OF(env, struct loop, env);
+}
+
+/* ---- loop_disk.c: the file part of struct env_ops, see env.h ---- */
+
+int loop_file_open(struct env *env, const char *path, int flags, struct env_file **ret_file);
+void loop_file_close(struct env_file *f);
+int loop_file_read(struct env_file *f, void *ptr, size_t len, uint64_t pos, size_t *ret_len);
+int loop_file_writev(struct env_file *f, const struct iovec *iov, int count, uint64_t pos);
+int loop_file_size(struct env_file *f, uint64_t *ret_size);
+int loop_file_truncate(struct env_file *f, uint64_t size);
+int loop_file_sync(struct env_file *f);
+void loop_file_drop_behind(struct env_file *f, uint64_t pos, uint64_t len);
+int loop_rename(struct env *env, const char *from, const char *to);
+int loop_unlink(struct env *env, const char *path);
+int loop_mkdir(struct env *env, const char *path);
+int loop_rmdir(struct env *env, const char *path);
+int loop_dir_sync(struct env *env, const char *path);
+int loop_dir_list(struct env *env, const char *path, env_dir_fn fn, void *arg);
+int loop_lock(struct env *env, const char *path, struct env_file **ret_file);
+int loop_disk_space(struct env *env, const char *path, int64_t *ret_total, int64_t *ret_usable);
+/* The descriptor, for sendfile. */
+int loop_file_fd(const struct env_file *f);
+
+/* ---- loop_net.c: the network part ---- */
+
+int loop_listen(struct env *env, const char *host, uint16_t port, env_accept_fn on_accept,
+                void *arg, struct env_listener **ret_listener, struct errmsg *em);
+void loop_listener_close(struct env_listener *l);
+struct env_conn *loop_connect(struct env *env, const char *host, uint16_t port,
+                              const struct env_conn_handler *handler, void *arg);
+int64_t loop_conn_read(struct env_conn *c, void *ptr, size_t len);
+int64_t loop_conn_writev(struct env_conn *c, const struct iovec *iov, int count);
+int64_t loop_conn_sendfile(struct env_conn *c, struct env_file *f, uint64_t pos, size_t len);
+void loop_conn_interest(struct env_conn *c);
+void loop_conn_close(struct env_conn *c);
+/* Closes every socket without a callback. The memory goes when the uv loop has run its closing. */
+void loop_net_drop(struct loop *loop);

@@ -1,0 +1,227 @@
+/*
+ * The disk functions of the real loop, in a fresh directory for each test.
+ */
+#include "env/loop.h"
+
+#include "base/alloc.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+
+#include <cmocka.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct fixture {
+    struct env *env;
+    char dir[64];
+    char path[128]; /* of the last at() */
+};
+
+static const char *at(struct fixture *f, const char *name)
+{
+    assert_true(snprintf(f->path, sizeof f->path, "%s/%s", f->dir, name) < (int)sizeof f->path);
+    return f->path;
+}
+
+static int setup(void **state)
+{
+    struct fixture *f = xalloc(sizeof *f);
+    struct errmsg em;
+    f->env = loop_new(&(struct loop_config){.name = "test"}, &em);
+    assert_non_null(f->env);
+    strncpy(f->dir, "/tmp/klamm-disk-XXXXXX", sizeof f->dir - 1);
+    assert_non_null(mkdtemp(f->dir));
+    *state = f;
+    return 0;
+}
+
+static int remove_entry(void *arg, const char *name, bool is_dir)
+{
+    struct fixture *f = arg;
+    return is_dir ? env_rmdir(f->env, at(f, name)) : env_unlink(f->env, at(f, name));
+}
+
+static int teardown(void **state)
+{
+    struct fixture *f = *state;
+    assert_int_equal(env_dir_list(f->env, f->dir, remove_entry, f), 0);
+    assert_int_equal(env_rmdir(f->env, f->dir), 0);
+    loop_free(f->env);
+    free(f);
+    return 0;
+}
+
+static struct env_file *open_new(struct fixture *f, const char *name)
+{
+    struct env_file *file = NULL;
+    assert_int_equal(env_file_open(f->env, at(f, name), ENV_OPEN_WRITE | ENV_OPEN_CREATE, &file),
+                     0);
+    return file;
+}
+
+static void what_is_written_is_read_back(void **state)
+{
+    struct fixture *f = *state;
+    struct env_file *file = open_new(f, "data");
+    assert_int_equal(env_file_write(file, "hello", 5, 3), 0);
+    char got[16] = {0};
+    size_t len = 0;
+    assert_int_equal(env_file_read(file, got, sizeof got, 1, &len), 0);
+    assert_int_equal(len, 7);
+    assert_memory_equal(got, "\0\0hello", 7);
+    uint64_t size = 0;
+    assert_int_equal(env_file_size(file, &size), 0);
+    assert_int_equal(size, 8);
+    assert_int_equal(env_file_truncate(file, 4), 0);
+    assert_int_equal(env_file_sync(file), 0);
+    env_file_drop_behind(file, 0, 4);
+    assert_int_equal(env_file_read(file, got, sizeof got, 3, &len), 0);
+    assert_int_equal(len, 1);
+    assert_int_equal(env_file_read(file, got, sizeof got, 100, &len), 0);
+    assert_int_equal(len, 0);
+    env_file_unref(file);
+}
+
+/* More pieces than one system call takes, with empty ones among them. */
+static void long_vectors_are_written_whole(void **state)
+{
+    struct fixture *f = *state;
+    enum {
+        PIECES = 1500
+    };
+    static uint8_t bytes[PIECES];
+    struct iovec iov[PIECES];
+    size_t total = 0;
+    for (int i = 0; i < PIECES; i++) {
+        bytes[i] = (uint8_t)(i * 7);
+        iov[i] = (struct iovec){.iov_base = bytes + total, .iov_len = i % 5 == 0 ? 0 : 1};
+        total += iov[i].iov_len;
+    }
+    struct env_file *file = open_new(f, "data");
+    assert_int_equal(env_file_writev(file, iov, PIECES, 10), 0);
+    static uint8_t got[PIECES];
+    size_t len = 0;
+    assert_int_equal(env_file_read(file, got, sizeof got, 10, &len), 0);
+    assert_int_equal(len, total);
+    assert_memory_equal(got, bytes, total);
+    env_file_unref(file);
+}
+
+static void open_flags_decide_what_may_exist(void **state)
+{
+    struct fixture *f = *state;
+    struct env_file *file = NULL;
+    assert_int_equal(env_file_open(f->env, at(f, "none"), ENV_OPEN_READ, &file), -E_NOT_FOUND);
+    env_file_unref(open_new(f, "some"));
+    int flags = ENV_OPEN_WRITE | ENV_OPEN_CREATE | ENV_OPEN_EXCLUSIVE;
+    assert_int_equal(env_file_open(f->env, at(f, "some"), flags, &file), -E_EXISTS);
+    assert_null(file);
+}
+
+static void file_outlives_its_name(void **state)
+{
+    struct fixture *f = *state;
+    struct env_file *file = open_new(f, "a");
+    struct env_file *second = env_file_ref(file);
+    char *from = xstrdup(at(f, "a"));
+    assert_int_equal(env_rename(f->env, from, at(f, "b")), 0);
+    assert_int_equal(env_dir_sync(f->env, f->dir), 0);
+    assert_int_equal(env_unlink(f->env, at(f, "b")), 0);
+    assert_int_equal(env_unlink(f->env, at(f, "b")), -E_NOT_FOUND);
+    env_file_unref(file);
+    assert_int_equal(env_file_write(second, "x", 1, 0), 0);
+    env_file_unref(second);
+    free(from);
+}
+
+struct listing {
+    char text[256];
+    int stop_after;
+};
+
+static int list_entry(void *arg, const char *name, bool is_dir)
+{
+    struct listing *l = arg;
+    size_t len = strlen(l->text);
+    (void)snprintf(l->text + len, sizeof l->text - len, "%s%s ", name, is_dir ? "/" : "");
+    return --l->stop_after == 0 ? -E_CANCELLED : 0;
+}
+
+static void directories_list_in_byte_order(void **state)
+{
+    struct fixture *f = *state;
+    env_file_unref(open_new(f, "b"));
+    env_file_unref(open_new(f, "a-1"));
+    assert_int_equal(env_mkdir(f->env, at(f, "c")), 0);
+    env_file_unref(open_new(f, "B"));
+    struct listing all = {.text = ""};
+    assert_int_equal(env_dir_list(f->env, f->dir, list_entry, &all), 0);
+    assert_string_equal(all.text, "B a-1 b c/ ");
+    struct listing two = {.text = "", .stop_after = 2};
+    assert_int_equal(env_dir_list(f->env, f->dir, list_entry, &two), -E_CANCELLED);
+    assert_string_equal(two.text, "B a-1 ");
+    assert_int_equal(env_dir_list(f->env, at(f, "none"), list_entry, &all), -E_NOT_FOUND);
+}
+
+static void mkdir_makes_parents_and_accepts_existing(void **state)
+{
+    struct fixture *f = *state;
+    assert_int_equal(env_mkdir(f->env, at(f, "x/y/z")), 0);
+    assert_int_equal(env_mkdir(f->env, at(f, "x/y/z")), 0);
+    assert_int_equal(env_rmdir(f->env, at(f, "x")), -E_NOT_EMPTY);
+    assert_int_equal(env_rmdir(f->env, at(f, "x/y/z")), 0);
+    assert_int_equal(env_rmdir(f->env, at(f, "x/y")), 0);
+    env_file_unref(open_new(f, "plain"));
+    assert_int_equal(env_mkdir(f->env, at(f, "plain")), -E_EXISTS);
+}
+
+static void lock_has_one_holder_in_a_process(void **state)
+{
+    struct fixture *f = *state;
+    struct env_file *lock = NULL;
+    struct env_file *second = NULL;
+    assert_int_equal(env_lock(f->env, at(f, ".lock"), &lock), 0);
+    assert_int_equal(env_lock(f->env, at(f, ".lock"), &second), -E_LOCKED);
+    assert_null(second);
+    env_file_unref(lock);
+    assert_int_equal(env_lock(f->env, at(f, ".lock"), &second), 0);
+    env_file_unref(second);
+}
+
+static void disk_space_is_told(void **state)
+{
+    struct fixture *f = *state;
+    int64_t total = 0;
+    int64_t usable = 0;
+    assert_int_equal(env_disk_space(f->env, f->dir, &total, &usable), 0);
+    assert_true(total > 0 && usable > 0 && usable <= total);
+    assert_int_equal(env_disk_space(f->env, at(f, "none"), &total, &usable), -E_NOT_FOUND);
+}
+
+/* /dev/full refuses every write as a full disk does. */
+static void full_disk_is_named(void **state)
+{
+    struct fixture *f = *state;
+    struct env_file *file = NULL;
+    assert_int_equal(env_file_open(f->env, "/dev/full", ENV_OPEN_WRITE, &file), 0);
+    assert_int_equal(env_file_write(file, "x", 1, 0), -E_DISK_FULL);
+    env_file_unref(file);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(what_is_written_is_read_back, setup, teardown),
+        cmocka_unit_test_setup_teardown(long_vectors_are_written_whole, setup, teardown),
+        cmocka_unit_test_setup_teardown(open_flags_decide_what_may_exist, setup, teardown),
+        cmocka_unit_test_setup_teardown(file_outlives_its_name, setup, teardown),
+        cmocka_unit_test_setup_teardown(directories_list_in_byte_order, setup, teardown),
+        cmocka_unit_test_setup_teardown(mkdir_makes_parents_and_accepts_existing, setup, teardown),
+        cmocka_unit_test_setup_teardown(lock_has_one_holder_in_a_process, setup, teardown),
+        cmocka_unit_test_setup_teardown(disk_space_is_told, setup, teardown),
+        cmocka_unit_test_setup_teardown(full_disk_is_named, setup, teardown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
