@@ -15,11 +15,13 @@
 struct sim_conn;
 struct sim_listener;
 
-/* Something that happens later on a node. Dropped when the node ended meanwhile. */
+/* Something that happens later on a node. What the network brings is dropped when the node ended
+ * meanwhile; messages always run, for they own memory, as on a loop that outlives a killed broker. */
 struct sim_event {
     struct heap_node node; /* key: microseconds */
     struct sim_node *home;
     uint32_t incarnation;
+    bool is_message;
     env_fn fn;
     env_fn drop; /* frees arg when the event is dropped; may be NULL */
     void *arg;
@@ -77,6 +79,7 @@ struct sim_disk {
     int64_t capacity;
     int64_t used;
     char *broken_prefix;
+    bool is_gone; /* the process has ended: no operation has an effect */
     int64_t slow_ms;
     int32_t open_files;
 };

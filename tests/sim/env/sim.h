@@ -41,9 +41,9 @@ struct sim_node *sim_node_new(struct sim_world *w, const char *name);
 struct env *sim_node_env(struct sim_node *n);
 const char *sim_node_name(const struct sim_node *n);
 bool sim_node_is_alive(const struct sim_node *n);
-/* The process ends. The caller has freed the code that ran on the node before; timers, files or
- * listeners still in use then are a leak in that code and fail a CHECK. Peers see their connections
- * close. */
+/* The process ends. The caller has freed the code that ran on the node before; messages and pool work
+ * in flight still run (without effect on the disk) to free what they own. Timers, files or listeners
+ * in use after that are a leak in that code and fail a CHECK. Peers see their connections close. */
 void sim_node_crash(struct sim_node *n);
 /* As crash, and the disk loses what was not synced (see above). Peers notice later. */
 void sim_node_power_loss(struct sim_node *n);

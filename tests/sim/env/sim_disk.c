@@ -284,6 +284,9 @@ void sim_disk_lose_power(struct sim_node *n)
 static int disk_fault(struct sim_node *n, const char *path)
 {
     struct sim_disk *d = &n->disk;
+    if (d->is_gone) {
+        return -E_IO;
+    }
     d->operations++;
     if (d->fail_at > 0 && --d->fail_at == 0) {
         sim_trace(n->world, "%s: disk operation on %s fails", n->name, path);
@@ -468,7 +471,7 @@ int sim_file_writev(struct env_file *f, const struct iovec *iov, int count, uint
     for (int i = 0; i < count; i++) {
         size_t len = iov[i].iov_len;
         if (fault != 0) { /* an unknown prefix is written */
-            len = prng_below(&n->world->prng, len + 1);
+            len = n->disk.is_gone ? 0 : prng_below(&n->world->prng, len + 1);
         }
         if (len == 0) {
             continue;

@@ -45,15 +45,20 @@ static void sim_timer_start(struct env_timer *t, int64_t delay_ms)
     heap_insert(&n->world->timers, &t->node, n->world->now_us + delay_ms * 1000 + jitter_us);
 }
 
-void sim_schedule(struct sim_node *home, int64_t delay_us, env_fn fn, env_fn drop, void *arg)
+static struct sim_event *event_add(struct sim_node *home, int64_t delay_us, env_fn fn, void *arg)
 {
     struct sim_event *e = xalloc(sizeof *e);
     e->home = home;
     e->incarnation = home->incarnation;
     e->fn = fn;
-    e->drop = drop;
     e->arg = arg;
     heap_insert(&home->world->events, &e->node, home->world->now_us + delay_us);
+    return e;
+}
+
+void sim_schedule(struct sim_node *home, int64_t delay_us, env_fn fn, env_fn drop, void *arg)
+{
+    event_add(home, delay_us, fn, arg)->drop = drop;
 }
 
 static void sim_post(struct env *to, env_fn fn, void *arg)
@@ -61,7 +66,7 @@ static void sim_post(struct env *to, env_fn fn, void *arg)
     struct sim_node *n = sim_of(to);
     int64_t at = n->world->now_us + prng_range(&n->world->prng, 1, 60);
     n->last_post_us = MAX(at, n->last_post_us);
-    sim_schedule(n, n->last_post_us - n->world->now_us, fn, NULL, arg);
+    event_add(n, n->last_post_us - n->world->now_us, fn, arg)->is_message = true;
 }
 
 struct sim_work {
@@ -89,7 +94,7 @@ static void sim_work_start(struct env *env, env_fn work, env_fn done, void *arg)
         cost += prng_range(&n->world->prng, 0, n->disk.slow_ms * 1000);
     }
     n->last_work_us = MAX(n->last_work_us, n->world->now_us) + cost;
-    sim_schedule(n, n->last_work_us - n->world->now_us, sim_work_run, free, item);
+    event_add(n, n->last_work_us - n->world->now_us, sim_work_run, item)->is_message = true;
 }
 
 const struct env_ops sim_env_ops = {
@@ -147,19 +152,34 @@ static void event_drop(struct sim_event *e)
     free(e);
 }
 
-/* Frees what the events of an ended node hold. */
-static void node_drop_events(struct sim_node *n)
+/* The node's earliest event that is a message, or with is_message false any that is none. */
+static struct sim_event *node_next_event(struct sim_node *n, bool is_message)
 {
     struct heap *events = &n->world->events;
-    for (size_t i = 0; i < events->count;) {
+    struct sim_event *first = NULL;
+    for (size_t i = 0; i < events->count; i++) {
         struct sim_event *e = CONTAINER_OF(events->nodes[i], struct sim_event, node);
-        if (e->home == n && e->incarnation != n->incarnation) {
-            heap_remove(events, &e->node);
-            event_drop(e);
-            i = 0;
-        } else {
-            i++;
+        if (e->home == n && e->is_message == is_message &&
+            (first == NULL || e->node.key < first->node.key ||
+             (e->node.key == first->node.key && e->node.order < first->node.order))) {
+            first = e;
         }
+    }
+    return first;
+}
+
+/* Messages in flight still run, so that they free what they own, but the disk does nothing more. */
+static void node_drain(struct sim_node *n)
+{
+    struct sim_event *e;
+    while ((e = node_next_event(n, true)) != NULL) {
+        heap_remove(&n->world->events, &e->node);
+        e->fn(e->arg);
+        free(e);
+    }
+    while ((e = node_next_event(n, false)) != NULL) {
+        heap_remove(&n->world->events, &e->node);
+        event_drop(e);
     }
 }
 
@@ -167,9 +187,11 @@ static void node_end(struct sim_node *n, int64_t notice_ms)
 {
     CHECKF(n->is_alive, "%s is down already", n->name);
     n->is_alive = false;
+    n->disk.is_gone = true;
     sim_net_node_down(n, notice_ms);
+    node_drain(n);
+    n->disk.is_gone = false;
     n->incarnation++;
-    node_drop_events(n);
     for (size_t i = 0; i < n->world->timers.count; i++) {
         struct env_timer *t = CONTAINER_OF(n->world->timers.nodes[i], struct env_timer, node);
         CHECKF(t->env != &n->env, "%s ended with a timer running", n->name);
@@ -275,7 +297,7 @@ bool sim_world_step(struct sim_world *w)
     }
     struct sim_event *e = CONTAINER_OF(event, struct sim_event, node);
     heap_remove(&w->events, event);
-    if (!e->home->is_alive || e->incarnation != e->home->incarnation) {
+    if (!e->is_message && (!e->home->is_alive || e->incarnation != e->home->incarnation)) {
         event_drop(e);
         return true;
     }
