@@ -43,6 +43,8 @@ static const char *const error_names[E_COUNT] = {
     [E_UNKNOWN_EPOCH] = "unknown leader epoch",
     [E_ID_MISMATCH] = "topic id mismatch",
     [E_NOT_AVAILABLE] = "not available yet",
+    [E_PRODUCER_FENCED] = "producer fenced",
+    [E_TRANSACTION_STATE] = "wrong transaction state",
 };
 
 const char *error_name(int code)

@@ -48,6 +48,8 @@ enum error {
     E_UNKNOWN_EPOCH = 32,             /* the caller names an epoch we have not heard of yet */
     E_ID_MISMATCH = 33,               /* the name is known, but under another topic id */
     E_NOT_AVAILABLE = 34,             /* not known yet: a fresh leader's end of the readable range */
+    E_PRODUCER_FENCED = 35,           /* a newer epoch of this producer id is known */
+    E_TRANSACTION_STATE = 36,         /* the producer's transaction does not allow it */
     E_COUNT
 };
 

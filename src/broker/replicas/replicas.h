@@ -58,6 +58,7 @@ struct replicas_config {
     int64_t flush_checkpoint_ms;          /* log.flush.offset.checkpoint.interval.ms */
     int64_t retention_check_ms;           /* log.retention.check.interval.ms */
     int64_t file_delete_delay_ms;         /* file.delete.delay.ms */
+    int32_t segments_open_max;            /* klamm: log segments kept open at most */
     int32_t partitions_max;               /* klamm: hosted partitions, a bound; 0 = 1,000,000 */
 };
 
@@ -149,10 +150,13 @@ struct replicas_append {
     size_t records_len; /* bytes */
 
     /* Out, valid when the request is finished; offsets are -1 on error.
-     * -E_NOT_FOUND (3), -E_NOT_LEADER (6), -E_ID_MISMATCH (103), -E_OFFLINE (56),
-     * -E_NOT_ENOUGH_REPLICAS (19), -E_NOT_ENOUGH_REPLICAS_AFTER (20), -E_TIMEOUT (7), -E_CORRUPT (2),
-     * -E_TOO_LARGE (10), and what plog_append gives for records and producers. */
+     * -E_NOT_FOUND (3), -E_NOT_LEADER (6), -E_ID_MISMATCH (103), -E_OFFLINE (56), -E_TIMEOUT (7),
+     * -E_NOT_ENOUGH_REPLICAS (19), -E_NOT_ENOUGH_REPLICAS_AFTER (20), -E_PRODUCER_FENCED (47),
+     * -E_OUT_OF_ORDER (45), -E_TRANSACTION_STATE (48), -E_TOO_LARGE (18: larger than a segment).
+     * With reason set, the records themselves were refused: record/validate.h names the code. */
     int err;
+    enum record_reason reason;
+    int32_t bad_record;         /* index of the record at fault, -1 */
     int64_t base_offset;        /* of the original batch when it was a duplicate */
     int64_t log_append_time_ms; /* -1: the records kept their own */
     int64_t log_start_offset;
@@ -200,11 +204,6 @@ void replicas_produce_cancel(struct replicas_produce *produce);
 
 #define REPLICAS_CONSUMER (-1)
 
-struct replicas_aborted {
-    int64_t producer_id;
-    int64_t first_offset;
-};
-
 /* One partition of a Fetch request. */
 struct replicas_read {
     /* In. */
@@ -234,18 +233,15 @@ struct replicas_read {
     int32_t leader_epoch;  /* ditto */
     struct env_file *file; /* one reference for the caller when len > 0, else NULL */
     uint64_t pos;
-    size_t len;                       /* bytes of whole batches */
-    struct replicas_aborted *aborted; /* only with is_read_committed; from the arena; NULL when 0 */
-    int32_t aborted_count;
+    size_t len; /* bytes of whole batches */
 };
 
 /*
  * Reads one partition. For a follower (replica_id >= 0) it also notes how far that one has come, which
  * may move the high watermark and the in-sync set: call it once for a fetch that arrived; a repeat
- * for a parked fetch that was woken is harmless. arena holds the aborted list; -E_TOO_LARGE is put
- * into err when it is full. Never waits.
+ * for a parked fetch that was woken is harmless. Never waits.
  */
-void replicas_read(struct replicas *r, struct replicas_read *read, struct arena *arena);
+void replicas_read(struct replicas *r, struct replicas_read *read);
 /* Bytes that read->file holds were sent to the follower: counted as replication and reassignment
  * traffic. Called by the Fetch handler when it answers; a woken-again read counts once. */
 void replicas_read_sent(struct replicas *r, const struct replicas_read *read);
