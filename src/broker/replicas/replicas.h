@@ -145,8 +145,7 @@ struct replicas_append {
     struct slice topic;
     struct uuid topic_id; /* zero: not checked */
     int32_t partition;
-    uint8_t
-        *records; /* the batches; base offset, leader epoch and append time are written into them */
+    uint8_t *records;   /* base offset, leader epoch and append time are written into them */
     size_t records_len; /* bytes */
 
     /* Out, valid when the request is finished; offsets are -1 on error.
@@ -155,8 +154,6 @@ struct replicas_append {
      * -E_OUT_OF_ORDER (45), -E_TRANSACTION_STATE (48), -E_TOO_LARGE (18: larger than a segment).
      * With reason set, the records themselves were refused: record/validate.h names the code. */
     int err;
-    enum record_reason reason;
-    int32_t bad_record;         /* index of the record at fault, -1 */
     int64_t base_offset;        /* of the original batch when it was a duplicate */
     int64_t log_append_time_ms; /* -1: the records kept their own */
     int64_t log_start_offset;
