@@ -88,6 +88,10 @@ void record_batch_assign(struct record_batch *b, uint8_t *bytes, int64_t base_of
 /* Turns the batch into one of log-append time: sets bit 3 and max_timestamp, renews the CRC. */
 void record_batch_stamp(struct record_batch *b, uint8_t *bytes, int64_t timestamp);
 
+/* Writes the header of a whole batch of b->len bytes whose records are in place; b->crc is not used,
+ * the CRC is computed. */
+void record_batch_encode(const struct record_batch *b, uint8_t *bytes);
+
 /*
  * Steps over a run of batches. *bytes is advanced behind the batch; ret_bytes (may be NULL) is the
  * batch itself. Returns 1 with a batch, 0 at the end or at a partial last batch (*bytes is what is

@@ -69,5 +69,5 @@ void record_builder_init(struct record_builder *b, enum record_codec codec);
 void record_builder_deinit(struct record_builder *b);
 void record_builder_add(struct record_builder *b, const struct record_input *record);
 /* Appends the finished batch to out and empties the builder for the next one, keeping its producer
- * facts. -E_TOO_LARGE when a buffer's bound is passed, -E_UNSUPPORTED for an unknown codec. */
+ * facts. -E_INVALID when it is empty, -E_TOO_LARGE when a buffer's bound is passed, -E_UNSUPPORTED for an unknown codec. */
 int record_builder_finish(struct record_builder *b, struct buf *out) MUST_CHECK;
