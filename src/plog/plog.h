@@ -100,9 +100,9 @@ int plog_segment_count(const struct plog *p);
 bool plog_has_files(const struct plog *p);
 /* 0, or the -E_... of the write or flush that failed. */
 int plog_failure(const struct plog *p);
-/* First offset of the oldest transaction still open, INT64_MAX when none is: the last stable offset
- * is the smaller of this and the high watermark. */
-int64_t plog_open_transaction_offset(const struct plog *p);
+/* The first offset below high_watermark that a read-committed consumer must not see yet: of the oldest
+ * transaction that is open, or whose end is not below the high watermark; high_watermark when none. */
+int64_t plog_last_stable_offset(struct plog *p, int64_t high_watermark);
 
 /* ---- leader epochs, docs/spec/reassignment.md 11.6, 11.7 ---- */
 

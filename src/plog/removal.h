@@ -10,13 +10,11 @@ struct plog_removal;
 
 /*
  * Takes the partition off: renames its folder to <topic>-<p>.<32 hex>-delete (synced) and frees p.
- * Always frees p. *ret_removal owns the rest, NULL when there were no files. random: 16 bytes for
- * the name. No flush of p may be running. -E_IO and kin: the folder stays, the directory is offline.
+ * Always frees p. *ret_removal owns the rest, NULL when there were no files. No flush of p may be running. -E_IO and kin: the folder stays, the directory is offline.
  */
-int plog_remove(struct plog *p, struct uuid random, struct plog_removal **ret_removal,
-                struct errmsg *em) MUST_CHECK;
+int plog_remove(struct plog *p, struct plog_removal **ret_removal, struct errmsg *em) MUST_CHECK;
 /* The same with the suffix -stray; the folder stays on disk until somebody removes it. Frees p. */
-int plog_set_aside(struct plog *p, struct uuid random, struct errmsg *em) MUST_CHECK;
+int plog_set_aside(struct plog *p, struct errmsg *em) MUST_CHECK;
 /* For a folder or file left over from an earlier run. */
 struct plog_removal *plog_removal_new(struct env *env, const char *path);
 

@@ -14,8 +14,13 @@ struct plog_removal;
  * afterwards may be lower than offset. -E_IO and kin: the log is failed.
  */
 int plog_truncate_to(struct plog *p, int64_t offset, struct errmsg *em) MUST_CHECK;
-/* Drops everything; the log is empty and starts at offset. Synced when it returns. */
-int plog_truncate_fully(struct plog *p, int64_t offset, struct errmsg *em) MUST_CHECK;
+/*
+ * Drops everything; the log is empty and starts at offset. The old folder is renamed to -delete first,
+ * synced, and *ret_removal owns it (NULL when there were no files): drive it, see removal.h.
+ * -E_IO and kin: the log is failed.
+ */
+int plog_truncate_fully(struct plog *p, int64_t offset, struct plog_removal **ret_removal,
+                        struct errmsg *em) MUST_CHECK;
 
 /*
  * Raises the log start (DeleteRecords, or a follower told by its leader). Bounded by the log end.
