@@ -37,10 +37,10 @@ struct metastore_store_config {
  */
 int metastore_store_new(const struct metastore_store_config *config,
                         struct metastore_store **ret_store, struct errmsg *em) MUST_CHECK;
-/*
- * On the store's env, or after its loop ended. Every session must be closed or abandoned before, and
- * the messages that these calls posted must have run. What was answered is on disk.
- */
+/* Calls done(arg) on the store's env when every session is closed or abandoned, what they asked for is
+ * on disk, and nothing is due any more. Then metastore_store_free is allowed, inside done too. */
+void metastore_store_stop(struct metastore_store *s, void (*done)(void *arg), void *arg);
+/* Frees a stopped store, or one on which no session was ever opened. NULL is fine. */
 void metastore_store_free(struct metastore_store *s);
 /* Any thread; lives as long as s. An env on which sessions were opened must go on running what is
  * posted to it until the store was freed. */
@@ -54,10 +54,11 @@ struct metastore_factory *metastore_store_factory(struct metastore_store *s);
 /* Ends the session now: its ephemerals go, waiting calls answer -E_SESSION_EXPIRED (writes that were
  * carried out but not answered yet: -E_UNKNOWN_OUTCOME), then EXPIRED is told. */
 void metastore_store_expire(struct metastore_store *s, int64_t session_id);
-/* The session loses its connection: DISCONNECTED is told, writes carried out but not answered yet
- * answer -E_UNKNOWN_OUTCOME, other calls wait. It expires when it stays so for its time-out. */
+/* The session loses its connection: DISCONNECTED is told, and it expires when it stays so for its
+ * time-out. Answers and events that had not left wait for the reconnection, and so do new calls; a
+ * write that was carried out then answers -E_UNKNOWN_OUTCOME. */
 void metastore_store_disconnect(struct metastore_store *s, int64_t session_id);
-/* CONNECTED is told, then the events missed, then waiting calls are carried out in order. */
+/* CONNECTED is told, then what waited, in order. */
 void metastore_store_reconnect(struct metastore_store *s, int64_t session_id);
 /* The session's next multi answers -E_UNKNOWN_OUTCOME; it is carried out if is_applied. */
 void metastore_store_lose_write(struct metastore_store *s, int64_t session_id, bool is_applied);
