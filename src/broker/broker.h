@@ -78,3 +78,7 @@ int64_t broker_epoch(const struct broker *b);
 bool broker_is_ready(const struct broker *b);
 /* This broker's controller is the active one, as far as the broker knows. */
 bool broker_is_controller(const struct broker *b);
+/* What this broker hosts, for gauges and for the checks of the simulator; borrowed, NULL before
+ * broker_start. */
+struct replicas;
+struct replicas *broker_replicas(const struct broker *b);

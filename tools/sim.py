@@ -1,0 +1,70 @@
+"""Runs the simulator over a range of seeds on all cores: ./dev sim --seeds A..B.
+
+Each worker is a sim-cluster process with a piece of the range. Prints the reason and the trace of each failing
+seed and, last, how many passed. --time-limit stops handing out seeds after so many seconds (used by the tests).
+"""
+
+import argparse
+import concurrent.futures
+import os
+import re
+import subprocess
+import sys
+import time
+
+PIECE = 10
+
+
+def seed_range(text):
+    match = re.fullmatch(r"(\d+)(?:\.\.(\d+))?", text)
+    if not match or int(match[2] or match[1]) < int(match[1]):
+        raise argparse.ArgumentTypeError("'%s' is not A..B with A <= B" % text)
+    return int(match[1]), int(match[2] or match[1])
+
+
+def run_piece(program, first, last, options):
+    result = subprocess.run([program, "--seeds", "%d..%d" % (first, last), *options], capture_output=True, text=True)
+    counts = re.findall(r"^(\d+) passed, (\d+) failed$", result.stdout, re.M)
+    if not counts:  # the process died: some seed of the piece brought it down
+        return 0, last - first + 1, "seeds %d..%d: the simulator ended with status %d\n%s" % (
+            first, last, result.returncode, result.stderr[-6000:])
+    return int(counts[-1][0]), int(counts[-1][1]), result.stderr
+
+
+def main():
+    parser = argparse.ArgumentParser(prog="./dev sim", description="deterministic simulation of a cluster")
+    parser.add_argument("--build", default="build/release")
+    parser.add_argument("--seeds", type=seed_range, required=True, metavar="A..B")
+    parser.add_argument("--time-limit", type=float, default=float("inf"), metavar="SECONDS")
+    parser.add_argument("--last-replica", action="store_true", help="also the excluded case: losing the last in-sync replica")
+    arguments = parser.parse_args()
+    program = os.path.join(arguments.build, "tests/sim/sim-cluster")
+    options = ["--last-replica"] if arguments.last_replica else []
+    first, last = arguments.seeds
+    end = time.monotonic() + arguments.time_limit
+    pieces = [(a, min(a + PIECE - 1, last)) for a in range(first, last + 1, PIECE)]
+    passed = failed = left_out = 0
+
+    def work(piece):
+        return run_piece(program, *piece, options) if time.monotonic() < end else None
+
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        for done, result in enumerate(pool.map(work, pieces), 1):
+            if result is None:
+                left_out += pieces[done - 1][1] - pieces[done - 1][0] + 1
+                continue
+            passed, failed = passed + result[0], failed + result[1]
+            if result[1]:
+                print(result[2], file=sys.stderr)
+            if sys.stderr.isatty():
+                print("\r%d of %d seeds, %d failed" % (passed + failed, last - first + 1, failed), end="", file=sys.stderr)
+    if sys.stderr.isatty():
+        print(file=sys.stderr)
+    if left_out:
+        print("sim: %d seeds were left out at the time limit" % left_out)
+    print("sim: seeds %d..%d: %d passed, %d failed" % (first, last, passed, failed))
+    return 0 if failed == 0 and passed > 0 else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
