@@ -11,11 +11,13 @@ import glob
 import json
 import os
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
 import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+from devcluster import DevCluster
 
 TOPIC = "demo"
 PARTITIONS = 6
@@ -29,48 +31,13 @@ def say(text):
     print(text, flush=True)
 
 
-class Cluster:
-    """A `klamm dev` process in a directory of its own."""
+def assignment(cluster):
+    described = json.loads(cluster.admin("topics", "describe", "--topic", TOPIC, "--json").stdout)
+    return {p["partition"]: p["replicas"] for t in described["topics"] for p in t["partitions"]}
 
-    def __init__(self, klamm, directory, brokers):
-        self.klamm = klamm
-        self.directory = directory
-        self.process = subprocess.Popen(
-            [klamm, "dev", "--brokers", str(brokers), "--dir", directory], stdout=subprocess.PIPE,
-            stderr=open(os.path.join(directory, "..", "brokers.log"), "w"), text=True)
-        self.bootstrap = None
-        for line in self.process.stdout:
-            if "bootstrap" in line:
-                self.bootstrap = line.split("bootstrap", 1)[1].strip(" :\n")
-                break
-        if self.bootstrap is None:
-            sys.exit("demo: the brokers did not start; their log is %s/../brokers.log" % directory)
 
-    def run(self, *arguments, check=True):
-        result = subprocess.run([self.klamm, *arguments], capture_output=True, text=True)
-        if check and result.returncode != 0:
-            sys.exit("demo: klamm %s failed:\n%s%s" % (" ".join(arguments), result.stdout, result.stderr))
-        return result
-
-    def dev(self, *arguments):
-        return self.run("dev", *arguments, "--dir", self.directory)
-
-    def assignment(self):
-        described = json.loads(self.run("topics", "describe", "--topic", TOPIC, "--json",
-                                        "--bootstrap-server", self.bootstrap).stdout)
-        return {p["partition"]: p["replicas"] for t in described["topics"] for p in t["partitions"]}
-
-    def moving(self):
-        return "No partition reassignments" not in self.run(
-            "reassign", "--list", "--bootstrap-server", self.bootstrap).stdout
-
-    def stop(self):
-        if self.process.poll() is None:
-            self.process.send_signal(signal.SIGINT)
-            try:
-                self.process.wait(DEADLINE_SECONDS)
-            except subprocess.TimeoutExpired:
-                self.process.kill()
+def is_moving(cluster):
+    return "No partition reassignments" not in cluster.admin("reassign", "--list").stdout
 
 
 class Load:
@@ -130,13 +97,13 @@ def act_one(cluster, load, directory):
     execute(cluster, path, "--watch")
     seconds = time.monotonic() - started
     load.phase("after")
-    wait_until("the move to end", lambda: not cluster.moving())
+    wait_until("the move to end", lambda: not is_moving(cluster))
     return seconds
 
 
 def act_two(cluster, load, directory):
     say("\n== Act two: start a move, override it, kill and restart broker 2, cancel everything")
-    before = cluster.assignment()
+    before = assignment(cluster)
     cluster.dev("kill", "3")  # a target that is down keeps the move open, so that there is time to change our mind
     say("broker 3 killed")
     first = plan(os.path.join(directory, "first.json"), lambda p: [1, 2, 4])
@@ -149,9 +116,9 @@ def act_two(cluster, load, directory):
     cluster.dev("start", "2")
     cluster.dev("start", "3")
     say("brokers 2 and 3 started again")
-    cluster.run("reassign", "--bootstrap-server", cluster.bootstrap, "--cancel", "--reassignment-json-file", override)
-    wait_until("the cancel", lambda: not cluster.moving())
-    return before, cluster.assignment()
+    cluster.admin("reassign", "--cancel", "--reassignment-json-file", override)
+    wait_until("the cancel", lambda: not is_moving(cluster))
+    return before, assignment(cluster)
 
 
 def table(rows):
@@ -207,16 +174,12 @@ def main():
     arguments = parser.parse_args()
     files = text_files(arguments.files)
     directory = tempfile.mkdtemp(prefix="klamm-demo-")
-    data = os.path.join(directory, "data")
-    os.mkdir(data)
-    klamm = os.path.join(arguments.build, "klamm")
-    cluster = Cluster(klamm, data, 6)
+    cluster = DevCluster(arguments.build, 6, directory)
     ok = False
     try:
         say("six brokers: %s" % cluster.bootstrap)
         brokers = [1, 2, 3]
-        cluster.run("topics", "create", "--topic", TOPIC, "--bootstrap-server", cluster.bootstrap,
-                    "--replica-assignment", ",".join(":".join(map(str, rotated(brokers, p))) for p in range(PARTITIONS)))
+        cluster.admin("topics", "create", "--topic", TOPIC, "--replica-assignment", ",".join(":".join(map(str, rotated(brokers, p))) for p in range(PARTITIONS)))
         say("topic %s with %d partitions on brokers 1,2,3; writing %d files" % (TOPIC, PARTITIONS, len(files)))
         load = Load(os.path.join(arguments.build, "tools/demo/demo-load"), cluster.bootstrap, files)
         time.sleep(2)  # the clients' connections and caches settle
@@ -224,7 +187,7 @@ def main():
         time.sleep(10)
         size = directory_bytes(cluster, 1)
         seconds = act_one(cluster, load, directory)
-        final = cluster.assignment()
+        final = assignment(cluster)
         moved = 3 * max(size, directory_bytes(cluster, 4))
         time.sleep(2)
         before, restored = act_two(cluster, load, directory)
