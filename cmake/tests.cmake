@@ -29,3 +29,9 @@ foreach(part tests/sim tests/system fuzz tools/kgen tools/demo bench)
         add_subdirectory(${part})
     endif()
 endforeach()
+
+# The rules of the tree. Layers also looks at the built libraries, so it runs after the build.
+find_package(Python3 REQUIRED COMPONENTS Interpreter)
+add_test(NAME lint/layers COMMAND ${Python3_EXECUTABLE} ${CMAKE_SOURCE_DIR}/tools/layers.py
+    --source ${CMAKE_SOURCE_DIR} --build ${CMAKE_BINARY_DIR})
+set_tests_properties(lint/layers PROPERTIES LABELS unit)
