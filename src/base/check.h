@@ -19,10 +19,10 @@
 #define DCHECK(condition) CHECK(condition)
 #endif
 
-#define ARRAY_LEN(array)                  (sizeof(array) / sizeof((array)[0]))
-#define CONTAINER_OF(ptr, type, member)   ((type *)((uintptr_t)(ptr) - offsetof(type, member)))
-#define MIN(a, b)                         ((a) < (b) ? (a) : (b))
-#define MAX(a, b)                         ((a) > (b) ? (a) : (b))
+#define ARRAY_LEN(array)                (sizeof(array) / sizeof((array)[0]))
+#define CONTAINER_OF(ptr, type, member) ((type *)((uintptr_t)(ptr)-offsetof(type, member)))
+#define MIN(a, b)                       ((a) < (b) ? (a) : (b))
+#define MAX(a, b)                       ((a) > (b) ? (a) : (b))
 
 _Noreturn void check_failed(const char *file, int line, const char *condition, const char *format,
                             ...) PRINTF_LIKE(4, 5);

@@ -7,8 +7,8 @@
 #include <nmmintrin.h>
 #include <string.h>
 
-#define CRC_POLY        0x82f63b78u /* reflected */
-#define CRC_STREAM      1024        /* bytes of each of the three streams of a round */
+#define CRC_POLY   0x82f63b78u /* reflected */
+#define CRC_STREAM 1024        /* bytes of each of the three streams of a round */
 
 /* Multiplication of two reflected polynomials modulo CRC_POLY. */
 static uint32_t crc_multiply(uint32_t a, uint32_t b)
@@ -63,7 +63,8 @@ static size_t crc_rounds(uint64_t *crc, const uint8_t *at, size_t len)
             b = _mm_crc32_u64(b, load_word(base + CRC_STREAM + i));
             c = _mm_crc32_u64(c, load_word(base + (size_t)2 * CRC_STREAM + i));
         }
-        *crc = crc_multiply((uint32_t)a, factor2) ^ crc_multiply((uint32_t)b, factor1) ^ (uint32_t)c;
+        *crc =
+            crc_multiply((uint32_t)a, factor2) ^ crc_multiply((uint32_t)b, factor1) ^ (uint32_t)c;
         done += (size_t)3 * CRC_STREAM;
     }
     return done;

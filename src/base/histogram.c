@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#define SUB_BITS 7
+#define SUB_BITS  7
 #define SUB_COUNT (1 << SUB_BITS)
 
 static int bucket_of(int64_t us)

@@ -14,9 +14,9 @@ struct slice {
     size_t len;         /* bytes */
 };
 
-#define SLICE_NULL          ((struct slice){NULL, 0})
+#define SLICE_NULL ((struct slice){NULL, 0})
 /* printf("%.*s", SLICE_ARG(s)) */
-#define SLICE_ARG(s)        ((int)(s).len), ((const char *)(s).ptr)
+#define SLICE_ARG(s) ((int)(s).len), ((const char *)(s).ptr)
 
 static inline struct slice slice_of(const void *ptr, size_t len)
 {

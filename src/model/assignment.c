@@ -55,7 +55,8 @@ bool assignment_undo_target(const struct assignment *a, struct ids *ret)
     return true;
 }
 
-void assignment_reassign(const struct assignment *a, const struct ids *target, struct assignment *ret)
+void assignment_reassign(const struct assignment *a, const struct ids *target,
+                         struct assignment *ret)
 {
     struct ids origin = {0};
     struct ids leaving = {0};
@@ -69,7 +70,8 @@ void assignment_reassign(const struct assignment *a, const struct ids *target, s
     ids_minus(&ret->removing, &ret->replicas, target);
     ids_clear(&ret->original);
     if (assignment_is_reassigning(ret)) {
-        (void)assignment_undo_target(a, &ret->original); /* either answer is the list to go back to */
+        (void)assignment_undo_target(a,
+                                     &ret->original); /* either answer is the list to go back to */
     }
     ids_deinit(&origin);
     ids_deinit(&leaving);

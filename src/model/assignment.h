@@ -10,7 +10,8 @@ struct assignment {
     struct ids replicas; /* RS: the full list, first = preferred leader */
     struct ids adding;   /* AR */
     struct ids removing; /* RR */
-    struct ids original; /* klamm: the list before the first move, for an exact undo; empty = unknown */
+    struct ids
+        original; /* klamm: the list before the first move, for an exact undo; empty = unknown */
 };
 
 void assignment_deinit(struct assignment *a);
@@ -23,7 +24,8 @@ void assignment_origin(const struct assignment *a, struct ids *ret); /* RS witho
 void assignment_target(const struct assignment *a, struct ids *ret); /* RS without RR, in order */
 /* reassignTo(a, target): always from a's origin. Keeps or sets `original` (design decision 1): the
  * stored one while it has the origin's members, else the origin. */
-void assignment_reassign(const struct assignment *a, const struct ids *target, struct assignment *ret);
+void assignment_reassign(const struct assignment *a, const struct ids *target,
+                         struct assignment *ret);
 /* Where a cancel leads: the stored original when it has the members of the origin, else the origin.
  * Returns false when a stored original was there but had to be ignored. */
 bool assignment_undo_target(const struct assignment *a, struct ids *ret);

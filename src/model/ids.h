@@ -19,8 +19,8 @@ void ids_copy(struct ids *to, const struct ids *from); /* to must be initialised
 /* Takes from's memory; from is empty afterwards, what to held is freed. */
 void ids_move(struct ids *to, struct ids *from);
 bool ids_has(const struct ids *ids, int32_t id);
-bool ids_equal(const struct ids *a, const struct ids *b);      /* order counts */
-bool ids_same_set(const struct ids *a, const struct ids *b);   /* order does not */
+bool ids_equal(const struct ids *a, const struct ids *b);    /* order counts */
+bool ids_same_set(const struct ids *a, const struct ids *b); /* order does not */
 bool ids_subset(const struct ids *inner, const struct ids *outer);
 bool ids_has_duplicate(const struct ids *ids);
 /* to := a without b, in a's order. to must not be a or b. */

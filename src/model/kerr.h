@@ -5,6 +5,7 @@
 
 #include <stdint.h>
 
+/* clang-format off */
 #define KERR_LIST(X)                                                                               \
     X(UNKNOWN_SERVER_ERROR, -1) X(NONE, 0) X(OFFSET_OUT_OF_RANGE, 1) X(CORRUPT_MESSAGE, 2)         \
     X(UNKNOWN_TOPIC_OR_PARTITION, 3) X(INVALID_FETCH_SIZE, 4) X(LEADER_NOT_AVAILABLE, 5)           \
@@ -37,6 +38,7 @@
     X(BROKER_ID_NOT_REGISTERED, 102) X(INCONSISTENT_TOPIC_ID, 103)                                 \
     X(FETCH_SESSION_TOPIC_ID_ERROR, 106) X(INELIGIBLE_REPLICA, 107) X(NEW_LEADER_ELECTED, 108)     \
     X(MISMATCHED_ENDPOINT_TYPE, 114)
+/* clang-format on */
 
 enum kerr {
 #define KERR_ENUM(name, code) KERR_##name = (code),
