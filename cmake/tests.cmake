@@ -34,4 +34,6 @@ endforeach()
 find_package(Python3 REQUIRED COMPONENTS Interpreter)
 add_test(NAME lint/layers COMMAND ${Python3_EXECUTABLE} ${CMAKE_SOURCE_DIR}/tools/layers.py
     --source ${CMAKE_SOURCE_DIR} --build ${CMAKE_BINARY_DIR})
-set_tests_properties(lint/layers PROPERTIES LABELS unit)
+add_test(NAME lint/tools COMMAND ${Python3_EXECUTABLE} -B -m unittest discover
+    -s ${CMAKE_SOURCE_DIR}/tests/tools)
+set_tests_properties(lint/layers lint/tools PROPERTIES LABELS unit)
