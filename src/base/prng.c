@@ -48,7 +48,9 @@ uint64_t prng_below(struct prng *p, uint64_t bound)
 int64_t prng_range(struct prng *p, int64_t low, int64_t high)
 {
     CHECK(low <= high);
-    return low + (int64_t)prng_below(p, (uint64_t)(high - low) + 1);
+    uint64_t span = (uint64_t)high - (uint64_t)low;
+    uint64_t draw = span == UINT64_MAX ? prng_u64(p) : prng_below(p, span + 1);
+    return (int64_t)((uint64_t)low + draw);
 }
 
 bool prng_chance(struct prng *p, uint32_t numerator, uint32_t denominator)
