@@ -5,8 +5,9 @@
  * turns failed when text is not UTF-8 or the node would pass METASTORE_DATA_MAX.
  * Decoders take any key order, white space and unknown keys. Size, depth, counts and ranges are
  * bounded; on failure (-E_MALFORMED, -E_TOO_LARGE, -E_UNSUPPORTED for a version we cannot read) em
- * says what is wrong and ret_ is untouched. Out parameters that own memory must be initialised
- * (zeroed); what they held is freed. Pure but for jansson's allocations; any thread.
+ * says what is wrong and ret is untouched. What the JSON does not hold (a broker's id and epoch, a
+ * version) stays as it is in ret. A ret that owns memory must be initialised (zeroed); what it held
+ * is freed. No state; any thread.
  */
 #pragma once
 
@@ -33,35 +34,27 @@ void metastore_controller_epoch_encode(struct buf *b, int32_t epoch);
 int metastore_controller_epoch_decode(struct slice text, int32_t *ret_epoch,
                                       struct errmsg *em) MUST_CHECK;
 
-/* /brokers/ids/N: written as version 5, read as 1 to 5. id and epoch are not in the JSON: the decoder
- * leaves them as they are in ret. */
+/* /brokers/ids/N: written as version 5, read as 1 to 5. */
 void metastore_broker_encode(struct buf *b, const struct model_broker *broker, int64_t wall_ms);
 int metastore_broker_decode(struct slice json, struct model_broker *ret,
                             struct errmsg *em) MUST_CHECK;
 
 /* /brokers/topics/T: written as version 3 with topic_id when there is one, and with our own key
- * original_replicas (design decision 1) when a partition has one. Partitions must be 0..n-1.
- * The decoder sets everything but the name, which it takes from the caller. */
+ * original_replicas (design decision 1) when a partition has one. Partitions must be 0..n-1, and
+ * adding and removing lists must be disjoint parts of the replicas. */
 void metastore_topic_encode(struct buf *b, const struct model_topic *topic);
 int metastore_topic_decode(struct slice json, struct slice name, struct model_topic *ret,
                            struct errmsg *em) MUST_CHECK;
 
-/* .../partitions/P/state. partition_epoch is the znode's version: a parameter, as it is not in the
- * JSON. */
+/* .../partitions/P/state */
 void metastore_partition_state_encode(struct buf *b, const struct model_partition_state *state);
-int metastore_partition_state_decode(struct slice json, int32_t partition_epoch,
-                                     struct model_partition_state *ret,
+int metastore_partition_state_decode(struct slice json, struct model_partition_state *ret,
                                      struct errmsg *em) MUST_CHECK;
 
 /* /config/...: values are text. The decoder calls fn for each pair; key and value are borrowed. It
  * calls fn only after the whole node was found well formed. */
-struct metastore_config_entry {
-    struct slice key;
-    struct slice value;
-};
 typedef void (*metastore_config_fn)(void *arg, struct slice key, struct slice value);
-void metastore_config_encode(struct buf *b, const struct metastore_config_entry *entries,
-                             int32_t count);
+void metastore_config_encode(struct buf *b, const struct model_setting *settings, int32_t count);
 int metastore_config_decode(struct slice json, metastore_config_fn fn, void *arg,
                             struct errmsg *em) MUST_CHECK;
 
@@ -71,22 +64,21 @@ void metastore_config_change_encode(struct buf *b, struct slice entity_path);
 int metastore_config_change_decode(struct slice json, char **ret_path,
                                    struct errmsg *em) MUST_CHECK;
 
-/* /latest_producer_id_block: ids first..last, last included. */
-struct metastore_producer_block {
-    int32_t broker_id;
-    int64_t first;
-    int64_t last;
-};
-void metastore_producer_block_encode(struct buf *b, const struct metastore_producer_block *block);
-int metastore_producer_block_decode(struct slice json, struct metastore_producer_block *ret,
+/* /latest_producer_id_block */
+void metastore_producer_block_encode(struct buf *b, const struct model_producer_block *block);
+int metastore_producer_block_decode(struct slice json, struct model_producer_block *ret,
                                     struct errmsg *em) MUST_CHECK;
 
-/* /admin/reassign_partitions. Entries come as they are, duplicates too: the controller judges them.
- * Free with model_legacy_moves_free. */
-void metastore_legacy_moves_encode(struct buf *b, const struct model_legacy_move *moves,
-                                   int32_t count);
-int metastore_legacy_moves_decode(struct slice json, struct model_legacy_move **ret_moves,
+/* /admin/reassign_partitions, only read. Entries come as they are, duplicates too: the reader judges
+ * them. *ret_moves: heap, NULL when empty; free with metastore_legacy_moves_free. */
+struct metastore_legacy_move {
+    char *topic;
+    int32_t partition;
+    struct ids replicas;
+};
+int metastore_legacy_moves_decode(struct slice json, struct metastore_legacy_move **ret_moves,
                                   int32_t *ret_count, struct errmsg *em) MUST_CHECK;
+void metastore_legacy_moves_free(struct metastore_legacy_move *moves, int32_t count);
 
 /* /log_dir_event_notification/log_dir_event_N */
 void metastore_log_dir_event_encode(struct buf *b, int32_t broker_id);
