@@ -70,19 +70,22 @@ void env_work(struct env *env, env_fn work, env_fn done, void *arg);
 
 enum env_open_flags {
     ENV_OPEN_READ = 1,
-    ENV_OPEN_WRITE = 2,     /* implies read */
+    ENV_OPEN_WRITE = 2, /* implies read */
     ENV_OPEN_CREATE = 4,
     ENV_OPEN_EXCLUSIVE = 8, /* with CREATE: fail with E_EXISTS */
 };
 
-int env_file_open(struct env *env, const char *path, int flags, struct env_file **ret_file) MUST_CHECK;
+int env_file_open(struct env *env, const char *path, int flags,
+                  struct env_file **ret_file) MUST_CHECK;
 struct env_file *env_file_ref(struct env_file *f);
 /* Closes at the last reference. NULL is fine. A file may be renamed or unlinked while it is open. */
 void env_file_unref(struct env_file *f);
 /* Reads up to len bytes at pos; *ret_len < len only at the end of the file. */
-int env_file_read(struct env_file *f, void *ptr, size_t len, uint64_t pos, size_t *ret_len) MUST_CHECK;
+int env_file_read(struct env_file *f, void *ptr, size_t len, uint64_t pos,
+                  size_t *ret_len) MUST_CHECK;
 /* Writes everything at pos. On failure an unknown prefix may be written. iov is not changed. */
-int env_file_writev(struct env_file *f, const struct iovec *iov, int count, uint64_t pos) MUST_CHECK;
+int env_file_writev(struct env_file *f, const struct iovec *iov, int count,
+                    uint64_t pos) MUST_CHECK;
 int env_file_write(struct env_file *f, const void *ptr, size_t len, uint64_t pos) MUST_CHECK;
 int env_file_size(struct env_file *f, uint64_t *ret_size) MUST_CHECK;
 int env_file_truncate(struct env_file *f, uint64_t size) MUST_CHECK;
@@ -105,7 +108,8 @@ int env_dir_list(struct env *env, const char *path, env_dir_fn fn, void *arg) MU
 /* Takes an exclusive lock on the file (made when missing), held until the file is unref'd.
  * -E_LOCKED when another holder exists, in this process too. */
 int env_lock(struct env *env, const char *path, struct env_file **ret_file) MUST_CHECK;
-int env_disk_space(struct env *env, const char *path, int64_t *ret_total, int64_t *ret_usable) MUST_CHECK;
+int env_disk_space(struct env *env, const char *path, int64_t *ret_total,
+                   int64_t *ret_usable) MUST_CHECK;
 
 /* ---- network (TCP) ---- */
 
@@ -141,7 +145,8 @@ int64_t env_conn_read(struct env_conn *c, void *ptr, size_t len) MUST_CHECK;
 /* Bytes taken (> 0), -E_AGAIN, or -E_CLOSED and others. Partial writes are usual. */
 int64_t env_conn_writev(struct env_conn *c, const struct iovec *iov, int count) MUST_CHECK;
 /* From the file to the socket without a copy; as writev. -E_TRUNCATED when the file ends early. */
-int64_t env_conn_sendfile(struct env_conn *c, struct env_file *f, uint64_t pos, size_t len) MUST_CHECK;
+int64_t env_conn_sendfile(struct env_conn *c, struct env_file *f, uint64_t pos,
+                          size_t len) MUST_CHECK;
 /* Interest; both calls are cheap when nothing changes. Reading starts on, writing off. */
 void env_conn_want_read(struct env_conn *c, bool on);
 void env_conn_want_write(struct env_conn *c, bool on);
@@ -178,8 +183,8 @@ struct env_ops {
     int (*lock)(struct env *env, const char *path, struct env_file **ret_file);
     int (*disk_space)(struct env *env, const char *path, int64_t *ret_total, int64_t *ret_usable);
 
-    int (*listen)(struct env *env, const char *host, uint16_t port, env_accept_fn on_accept, void *arg,
-                  struct env_listener **ret_listener, struct errmsg *em);
+    int (*listen)(struct env *env, const char *host, uint16_t port, env_accept_fn on_accept,
+                  void *arg, struct env_listener **ret_listener, struct errmsg *em);
     void (*listener_close)(struct env_listener *l);
     struct env_conn *(*connect)(struct env *env, const char *host, uint16_t port,
                                 const struct env_conn_handler *handler, void *arg);

@@ -458,6 +458,7 @@ static int listen_open(const struct loop *loop, union address *a, int *ret_fd)
     return 0;
 }
 
+/* tidy: long: host and port are one address. */
 int loop_listen(struct env *env, const char *host, uint16_t port, env_accept_fn on_accept,
                 void *arg, struct env_listener **ret_listener, struct errmsg *em)
 {

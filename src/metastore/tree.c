@@ -383,6 +383,7 @@ int metastore_tree_load(struct metastore_tree *t, const struct metastore_row *ro
 
 /* ---- reads ---- */
 
+/* tidy: long: one read has a watch and two results. */
 int metastore_tree_get(struct metastore_tree *t, int64_t session_id, struct slice path,
                        struct metastore_watcher watcher, struct slice *ret_data,
                        struct metastore_stat *ret_stat)
@@ -420,6 +421,7 @@ static int name_compare(const void *a, const void *b)
     return slice_compare(*(const struct slice *)a, *(const struct slice *)b);
 }
 
+/* tidy: long: one read has a watch and two results. */
 int metastore_tree_children(struct metastore_tree *t, int64_t session_id, struct slice path,
                             struct metastore_watcher watcher, struct slice **ret_names,
                             int32_t *ret_count)

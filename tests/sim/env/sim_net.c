@@ -433,6 +433,7 @@ struct env_conn *sim_connect(struct env *env, const char *host, uint16_t port,
     return &c->conn;
 }
 
+/* tidy: long: host and port are one address. */
 int sim_listen(struct env *env, const char *host, uint16_t port, env_accept_fn on_accept, void *arg,
                struct env_listener **ret_listener, struct errmsg *em)
 {
