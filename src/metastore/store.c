@@ -218,12 +218,12 @@ static struct metastore_session *session_find(const struct metastore_store *stor
 
 /* ---- the tree's sink ---- */
 
-static void sink_event(void *arg, int64_t session_id, struct metastore_watcher watcher,
-                       enum metastore_event event, struct slice path)
+static void sink_event(void *arg, struct metastore_watcher watcher, enum metastore_event event,
+                       struct slice path)
 {
     struct metastore_store *store = arg;
     store_touch(store);
-    struct metastore_session *s = session_find(store, session_id);
+    struct metastore_session *s = session_find(store, watcher.session_id);
     if (s == NULL || s->client == NULL) {
         return; /* abandoned: its watches live until it expires, but nobody listens */
     }
@@ -290,8 +290,8 @@ static void call_multi(struct metastore_session *s, struct metastore_message *m)
 static void call_get(struct metastore_session *s, struct metastore_message *m)
 {
     struct slice data = SLICE_NULL;
-    m->result.err = metastore_tree_get(s->store->tree, s->id, slice_str(m->path), m->watcher, &data,
-                                       &m->result.stat);
+    m->result.err =
+        metastore_tree_get(s->store->tree, slice_str(m->path), m->watcher, &data, &m->result.stat);
     if (!slice_is_null(data)) {
         m->data = data.len == 0 ? xalloc(1) : xmemdup(data.ptr, data.len);
         m->result.data = slice_of(m->data, data.len);
@@ -302,13 +302,14 @@ static void call_carry_out(struct metastore_session *s, struct metastore_message
 {
     struct metastore_tree *tree = s->store->tree;
     struct slice path = slice_str(m->path);
+    m->watcher.session_id = s->id;
     if (m->kind == MESSAGE_GET) {
         call_get(s, m);
     } else if (m->kind == MESSAGE_EXISTS) {
-        m->result.err = metastore_tree_exists(tree, s->id, path, m->watcher, &m->result.stat);
+        m->result.err = metastore_tree_exists(tree, path, m->watcher, &m->result.stat);
     } else if (m->kind == MESSAGE_CHILDREN) {
-        m->result.err = metastore_tree_children(tree, s->id, path, m->watcher, &m->names,
-                                                &m->result.child_count);
+        m->result.err =
+            metastore_tree_children(tree, path, m->watcher, &m->names, &m->result.child_count);
         m->result.children = m->names;
     } else {
         CHECK(m->kind == MESSAGE_MULTI);

@@ -250,8 +250,8 @@ static struct spot *spot_find(const struct metastore_tree *t, struct slice path)
     return spot;
 }
 
-static void watch_add(struct metastore_tree *t, int64_t session_id, struct slice path,
-                      enum watch_kind kind, struct metastore_watcher watcher)
+static void watch_add(struct metastore_tree *t, struct slice path, enum watch_kind kind,
+                      struct metastore_watcher watcher)
 {
     if (watcher.fn == NULL) {
         return;
@@ -268,14 +268,16 @@ static void watch_add(struct metastore_tree *t, int64_t session_id, struct slice
     struct list_node *at;
     list_foreach (at, &spot->watches[kind]) {
         const struct watch *other = CONTAINER_OF(at, struct watch, in_spot);
-        if (other->session->id == session_id && other->watcher.fn == watcher.fn &&
+        if (other->watcher.session_id == watcher.session_id && other->watcher.fn == watcher.fn &&
             other->watcher.arg == watcher.arg) {
             return;
         }
     }
     struct watch *w = xalloc(sizeof *w);
-    *w = (struct watch){
-        .session = session_need(t, session_id), .spot = spot, .kind = kind, .watcher = watcher};
+    *w = (struct watch){.session = session_need(t, watcher.session_id),
+                        .spot = spot,
+                        .kind = kind,
+                        .watcher = watcher};
     list_push_back(&spot->watches[kind], &w->in_spot);
     list_push_back(&w->session->watches, &w->in_session);
 }
@@ -305,7 +307,7 @@ static void watch_fire(struct metastore_tree *t, struct slice path, enum watch_k
     size_t left = spot == NULL ? 0 : spot->watches[kind].count;
     for (; left > 0; left--) {
         struct watch *w = CONTAINER_OF(list_first(&spot->watches[kind]), struct watch, in_spot);
-        t->sink.event(t->sink.arg, w->session->id, w->watcher, event, path);
+        t->sink.event(t->sink.arg, w->watcher, event, path);
         watch_remove(t, w);
     }
 }
@@ -383,8 +385,7 @@ int metastore_tree_load(struct metastore_tree *t, const struct metastore_row *ro
 
 /* ---- reads ---- */
 
-/* tidy: long: one read has a watch and two results. */
-int metastore_tree_get(struct metastore_tree *t, int64_t session_id, struct slice path,
+int metastore_tree_get(struct metastore_tree *t, struct slice path,
                        struct metastore_watcher watcher, struct slice *ret_data,
                        struct metastore_stat *ret_stat)
 {
@@ -395,19 +396,19 @@ int metastore_tree_get(struct metastore_tree *t, int64_t session_id, struct slic
     if (n == NULL) {
         return -E_NOT_FOUND;
     }
-    watch_add(t, session_id, path, WATCH_NODE, watcher);
+    watch_add(t, path, WATCH_NODE, watcher);
     *ret_data = node_data(n);
     *ret_stat = node_stat(n);
     return 0;
 }
 
-int metastore_tree_exists(struct metastore_tree *t, int64_t session_id, struct slice path,
+int metastore_tree_exists(struct metastore_tree *t, struct slice path,
                           struct metastore_watcher watcher, struct metastore_stat *ret_stat)
 {
     if (!path_is_valid(path)) {
         return -E_INVALID;
     }
-    watch_add(t, session_id, path, WATCH_NODE, watcher);
+    watch_add(t, path, WATCH_NODE, watcher);
     const struct node *n = node_find(t, path);
     if (n == NULL) {
         return -E_NOT_FOUND;
@@ -421,8 +422,7 @@ static int name_compare(const void *a, const void *b)
     return slice_compare(*(const struct slice *)a, *(const struct slice *)b);
 }
 
-/* tidy: long: one read has a watch and two results. */
-int metastore_tree_children(struct metastore_tree *t, int64_t session_id, struct slice path,
+int metastore_tree_children(struct metastore_tree *t, struct slice path,
                             struct metastore_watcher watcher, struct slice **ret_names,
                             int32_t *ret_count)
 {
@@ -433,7 +433,7 @@ int metastore_tree_children(struct metastore_tree *t, int64_t session_id, struct
     if (n == NULL) {
         return -E_NOT_FOUND;
     }
-    watch_add(t, session_id, path, WATCH_CHILDREN, watcher);
+    watch_add(t, path, WATCH_CHILDREN, watcher);
     size_t names_bytes = 0;
     struct list_node *at;
     list_foreach (at, &n->children) {

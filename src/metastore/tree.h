@@ -16,6 +16,7 @@ struct metastore_tree;
 /* Who waits: opaque to the tree, handed back with the event. Two registrations of one session with
  * the same fn and arg on the same path are one watch. */
 struct metastore_watcher {
+    int64_t session_id;
     metastore_watch_fn fn; /* NULL = no watch */
     void *arg;
 };
@@ -31,8 +32,8 @@ struct metastore_row {
 };
 
 struct metastore_tree_sink {
-    void (*event)(void *arg, int64_t session_id, struct metastore_watcher watcher,
-                  enum metastore_event event, struct slice path);
+    void (*event)(void *arg, struct metastore_watcher watcher, enum metastore_event event,
+                  struct slice path);
     /* The persistent node was created or changed. */
     void (*put)(void *arg, const struct metastore_row *row);
     /* The persistent node is gone. */
@@ -58,14 +59,14 @@ int64_t metastore_tree_zxid(const struct metastore_tree *t);
 int metastore_tree_load(struct metastore_tree *t, const struct metastore_row *row) MUST_CHECK;
 
 /* ret_data is borrowed until the next change. Watches are set as metastore.h says. */
-int metastore_tree_get(struct metastore_tree *t, int64_t session_id, struct slice path,
+int metastore_tree_get(struct metastore_tree *t, struct slice path,
                        struct metastore_watcher watcher, struct slice *ret_data,
                        struct metastore_stat *ret_stat) MUST_CHECK;
-int metastore_tree_exists(struct metastore_tree *t, int64_t session_id, struct slice path,
+int metastore_tree_exists(struct metastore_tree *t, struct slice path,
                           struct metastore_watcher watcher,
                           struct metastore_stat *ret_stat) MUST_CHECK;
 /* *ret_names: one heap block, an array of *ret_count slices in byte order; free() it. NULL when empty. */
-int metastore_tree_children(struct metastore_tree *t, int64_t session_id, struct slice path,
+int metastore_tree_children(struct metastore_tree *t, struct slice path,
                             struct metastore_watcher watcher, struct slice **ret_names,
                             int32_t *ret_count) MUST_CHECK;
 /* All or nothing, one zxid. */

@@ -33,6 +33,8 @@ struct bench {
     struct metastore_store *store;
     char directory[64]; /* local: where the file lies */
     bool is_stopped;
+    int stall_count;   /* commits that began to fail */
+    int recover_count; /* and went on */
 };
 
 /* What a session was told, as text: "state connected", "event changed /a", "answer N". */
@@ -111,11 +113,20 @@ static inline void bench_done(void *arg, const struct metastore_result *r)
 
 /* ---- life ---- */
 
+static inline void bench_stall(void *arg, const struct errmsg *em)
+{
+    struct bench *b = arg;
+    b->stall_count += em != NULL;
+    b->recover_count += em == NULL;
+}
+
 static inline void bench_open_store(struct bench *b)
 {
+    const char *directory = b->backend == BENCH_LOCAL ? b->directory : NULL;
     struct metastore_store_config config = {.env = sim_node_env(b->store_node),
-                                            .directory =
-                                                b->backend == BENCH_LOCAL ? b->directory : NULL};
+                                            .directory = directory,
+                                            .on_stall = bench_stall,
+                                            .arg = b};
     struct errmsg em = {""};
     int err = metastore_store_new(&config, &b->store, &em);
     CHECKF(err == 0, "%s", em.text);
