@@ -44,6 +44,16 @@ static inline void list_push_back(struct list *l, struct list_node *n)
     l->count++;
 }
 
+/* at: a node of l, or &l->head for the front. */
+static inline void list_insert_after(struct list *l, struct list_node *at, struct list_node *n)
+{
+    n->prev = at;
+    n->next = at->next;
+    at->next->prev = n;
+    at->next = n;
+    l->count++;
+}
+
 static inline void list_push_front(struct list *l, struct list_node *n)
 {
     n->next = l->head.next;

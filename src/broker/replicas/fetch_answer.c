@@ -1,0 +1,273 @@
+/*
+ * What a follower does with its leader's answers: append, truncate where the logs parted, resync when
+ * out of range; each partition for itself, so that a broken one never holds up the others (KIP-461,
+ * docs/spec/reassignment.md 11.7 and 11.8).
+ * Invariant: an answer counts only if the partition's leader epoch and log end are still those that
+ * were sent.
+ * Runs on the broker's env.
+ */
+#include "base/check.h"
+#include "broker/replicas/internal.h"
+#include "model/kerr.h"
+#include "plog/append.h"
+#include "plog/trim.h"
+#include "replica/truncate.h"
+#include "wire/fetch.h"
+#include "wire/list_offsets.h"
+
+/* ---- cutting ---- */
+
+bool replicas_truncate(struct replicas_partition *p, int64_t offset)
+{
+    struct errmsg em;
+    int err = plog_truncate_to(p->log, offset, &em);
+    if (err != 0) {
+        replicas_dir_fail(p->replicas, p->dir, err, em.text);
+        return false;
+    }
+    replicas_partition_log_moved(p);
+    replicas_fetch_touch(p);
+    return true;
+}
+
+static bool restart_at(struct replicas_partition *p, int64_t offset)
+{
+    struct errmsg em;
+    int err = plog_truncate_fully(p->log, offset, &em);
+    if (err != 0) {
+        replicas_dir_fail(p->replicas, p->dir, err, em.text);
+        return false;
+    }
+    p->replicas->dirs[p->dir].is_dirty[PLOG_CHECKPOINT_LOG_START] = true;
+    replicas_partition_log_moved(p);
+    replicas_fetch_touch(p);
+    return true;
+}
+
+static void diverged(struct replicas_partition *p, int32_t leader_epoch, int64_t leader_end)
+{
+    struct replica_truncate_input in = {
+        .leader = {.epoch = leader_epoch, .end = leader_end},
+        .initial = p->fetch.initial_offset,
+        .log_start = plog_start_offset(p->log),
+        .log_end = p->core.log_end,
+    };
+    plog_epoch_end(p->log, leader_epoch, &in.own.epoch, &in.own.end);
+    struct replica_truncation cut = replica_truncate_offset(&in);
+    if (cut.offset >= p->core.log_end && cut.is_final) {
+        /* The leader says we differ, our epochs say we do not: asking again would not end. */
+        replicas_fetch_delay(p);
+        return;
+    }
+    /* Whether final or not: the next fetch names what is our latest epoch then. */
+    if (!replicas_truncate(p, cut.offset)) {
+        replicas_fetch_fail(p, -E_OFFLINE);
+    }
+}
+
+/* ---- records ---- */
+
+/* A replica that starts inside a batch of the leader (its log start moved there) takes that batch
+ * whole: its empty log begins at the batch, and the log start is raised again afterwards. */
+static bool starts_inside(const struct replicas_partition *p, struct slice records,
+                          int64_t *ret_base)
+{
+    struct record_batch first;
+    if (p->core.log_end != plog_start_offset(p->log) || record_batch_parse(records, &first) != 0) {
+        return false;
+    }
+    *ret_base = first.base_offset;
+    return first.base_offset < p->core.log_end &&
+           record_batch_next_offset(&first) > p->core.log_end;
+}
+
+static void note_bytes(struct replicas_partition *p, int64_t bytes)
+{
+    struct replicas *r = p->replicas;
+    int32_t limit = p->fetch.is_far_behind ? r->config.fetch_catch_up_bytes_max
+                                           : r->config.fetch_partition_bytes_max;
+    p->fetch.is_far_behind = bytes >= limit / 2;
+    r->totals.replication_bytes_in += (uint64_t)bytes;
+    if (ids_has(&p->core.state.adding, r->config.broker_id)) {
+        r->totals.reassignment_bytes_in += (uint64_t)bytes;
+    }
+}
+
+/* 0, or the error of the log or the bytes. */
+static int append(struct replicas_partition *p, struct slice records)
+{
+    struct plog_appended appended;
+    struct errmsg em;
+    int64_t base;
+    int err = plog_append_follower(p->log, records, &appended, &em);
+    if (err == -E_OUT_OF_RANGE && starts_inside(p, records, &base)) {
+        if (!restart_at(p, base)) {
+            return -E_OFFLINE;
+        }
+        err = plog_append_follower(p->log, records, &appended, &em);
+    }
+    if (err == 0) {
+        note_bytes(p, appended.bytes);
+        replicas_partition_log_moved(p);
+        replicas_fetch_touch(p);
+    }
+    return err;
+}
+
+static void append_failed(struct replicas_partition *p, int err)
+{
+    switch (err) {
+    case -E_CORRUPT:
+    case -E_MALFORMED:
+    case -E_UNSUPPORTED:
+    case -E_TRUNCATED:
+        replicas_fetch_delay(p); /* the wire or the leader's disk: the next copy may be good */
+        return;
+    default:
+        replicas_partition_log_error(p, err);
+        replicas_fetch_fail(p, err);
+        return;
+    }
+}
+
+static void follow_marks(struct replicas_partition *p, int64_t high_watermark, int64_t log_start)
+{
+    p->fetch.lag = MAX(high_watermark - p->core.log_end, 0);
+    if (replica_core_follow_high_watermark(&p->core, high_watermark)) {
+        replicas_partition_high_watermark_moved(p);
+    }
+    int64_t start = MIN(log_start, p->core.high_watermark);
+    if (start > plog_start_offset(p->log)) {
+        plog_raise_start(p->log, start);
+        p->replicas->dirs[p->dir].is_dirty[PLOG_CHECKPOINT_LOG_START] = true;
+        replicas_partition_notify(p, REPLICAS_HIGH_WATERMARK);
+        replicas_fetch_touch(p);
+    }
+}
+
+/* ---- answers ---- */
+
+static void refused(struct replicas_partition *p, int16_t code)
+{
+    switch (code) {
+    case KERR_OFFSET_OUT_OF_RANGE:
+        replicas_fetch_ask(p, REPLICAS_FETCH_LATEST);
+        return;
+    case KERR_FENCED_LEADER_EPOCH:
+        /* Our epoch is the one that was sent: only news from the controller can help. */
+        replicas_fetch_fail(p, -E_FENCED);
+        return;
+    default:
+        replicas_fetch_delay(p);
+        return;
+    }
+}
+
+static void partition_answered(struct replicas_partition *p,
+                               const struct wire_fetch_response_responses_partitions *a)
+{
+    if (p->core.state.leader_epoch != p->fetch.sent_epoch) {
+        return;
+    }
+    if (a->error_code != KERR_NONE) {
+        refused(p, a->error_code);
+        return;
+    }
+    if (p->core.log_end != p->fetch.sent_offset) {
+        return;
+    }
+    if (a->diverging_epoch.epoch >= 0 || a->diverging_epoch.end_offset >= 0) {
+        diverged(p, a->diverging_epoch.epoch, a->diverging_epoch.end_offset);
+        return;
+    }
+    int err = a->records.len == 0 ? 0 : append(p, slice_of(a->records.ptr, a->records.len));
+    if (err != 0) {
+        append_failed(p, err);
+        return;
+    }
+    follow_marks(p, a->high_watermark, a->log_start_offset);
+}
+
+/* The partition, when it still copies by way of f. */
+static struct replicas_partition *partition_of(struct replicas_fetcher *f,
+                                               struct replicas_topic *topic, int32_t index)
+{
+    struct replicas_partition *p = replicas_partition_at(f->replicas, topic, index);
+    bool is_ours = p != NULL && p->fetch.fetcher == f && p->log != NULL &&
+                   !f->replicas->dirs[p->dir].is_offline;
+    return is_ours ? p : NULL;
+}
+
+void replicas_fetch_answered(struct replicas_fetcher *f, const struct wire_fetch_response *resp)
+{
+    for (int32_t t = 0; t < resp->responses_count; t++) {
+        const struct wire_fetch_response_responses *topic = &resp->responses[t];
+        struct replicas_topic *local = f->is_by_id
+                                           ? replicas_topic_by_id(f->replicas, topic->topic_id)
+                                           : replicas_topic_find(f->replicas, topic->topic);
+        for (int32_t i = 0; local != NULL && i < topic->partitions_count; i++) {
+            struct replicas_partition *p =
+                partition_of(f, local, topic->partitions[i].partition_index);
+            if (p != NULL && p->fetch.state == REPLICAS_FETCH_ON && p->fetch.is_in_session) {
+                partition_answered(p, &topic->partitions[i]);
+            }
+        }
+    }
+}
+
+static void latest_answered(struct replicas_partition *p, int64_t leader_end)
+{
+    if (replica_resync_latest(p->core.log_end, leader_end) == REPLICA_RESYNC_EARLIEST) {
+        replicas_fetch_ask(p, REPLICAS_FETCH_EARLIEST);
+        return;
+    }
+    if (replicas_truncate(p, leader_end)) {
+        replicas_fetch_resume(p);
+    } else {
+        replicas_fetch_fail(p, -E_OFFLINE);
+    }
+}
+
+static void earliest_answered(struct replicas_partition *p, int64_t leader_start)
+{
+    if (replica_resync_earliest(p->core.log_end, leader_start) == REPLICA_RESYNC_RESTART &&
+        !restart_at(p, leader_start)) {
+        replicas_fetch_fail(p, -E_OFFLINE);
+        return;
+    }
+    replicas_fetch_resume(p);
+}
+
+static void offset_answered(struct replicas_partition *p,
+                            const struct wire_list_offsets_response_topics_partitions *a)
+{
+    if (p->core.state.leader_epoch != p->fetch.sent_epoch) {
+        return;
+    }
+    p->fetch.is_asked = false;
+    if (a->error_code == KERR_FENCED_LEADER_EPOCH) {
+        replicas_fetch_fail(p, -E_FENCED);
+    } else if (a->error_code != KERR_NONE || a->offset < 0) {
+        replicas_fetch_delay(p);
+    } else if (p->fetch.state == REPLICAS_FETCH_LATEST) {
+        latest_answered(p, a->offset);
+    } else {
+        earliest_answered(p, a->offset);
+    }
+}
+
+void replicas_offsets_answered(struct replicas_fetcher *f,
+                               const struct wire_list_offsets_response *resp)
+{
+    for (int32_t t = 0; t < resp->topics_count; t++) {
+        const struct wire_list_offsets_response_topics *topic = &resp->topics[t];
+        struct replicas_topic *local = replicas_topic_find(f->replicas, topic->name);
+        for (int32_t i = 0; local != NULL && i < topic->partitions_count; i++) {
+            struct replicas_partition *p =
+                partition_of(f, local, topic->partitions[i].partition_index);
+            if (p != NULL && p->fetch.is_asked) {
+                offset_answered(p, &topic->partitions[i]);
+            }
+        }
+    }
+}

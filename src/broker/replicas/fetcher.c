@@ -1,0 +1,634 @@
+/*
+ * Fetchers: which partitions copy from which leader over which connection, and the requests that are
+ * sent. One request a connection is under way; the next names what has changed since (a fetch session,
+ * KIP-227), so that idle partitions cost nothing. Answers are in fetch_answer.c.
+ * Invariant: a partition is in exactly the list that its state names, and in `dirty` only while it is
+ * in `on`; what the leader's session holds beyond `on` is in `forgotten`.
+ * Runs on the broker's env.
+ */
+#include "base/alloc.h"
+#include "base/check.h"
+#include "broker/replicas/internal.h"
+#include "wire/fetch.h"
+#include "wire/header.h"
+#include "wire/list_offsets.h"
+
+#include <stdlib.h>
+
+#define FETCH_VERSION_IDS   17
+#define FETCH_VERSION_NAMES 12
+#define OFFSETS_VERSION     9
+#define FETCH_CONNECT_MS    10000
+#define FETCH_ANSWER_SPARE  (4 << 20)  /* beyond the records: headers of many partitions */
+#define FETCH_ANSWER_BATCH  (64 << 20) /* one batch may be larger than the limits */
+#define FETCH_SESSION_LAST  INT32_MAX
+
+static void fetcher_step(struct replicas_fetcher *f);
+
+/* ---- life of a fetcher ---- */
+
+static void step_due(void *arg)
+{
+    fetcher_step(arg);
+}
+
+static void reset_session(struct replicas_fetcher *f)
+{
+    f->session_id = 0;
+    f->is_session_refused = false;
+    for (int32_t i = 0; i < f->forgotten_count; i++) {
+        free(f->forgotten[i].topic);
+    }
+    f->forgotten_count = 0;
+    struct list_node *node;
+    list_foreach (node, &f->on) {
+        struct replicas_partition *p = CONTAINER_OF(node, struct replicas_partition, fetch.link);
+        p->fetch.is_in_session = false;
+        if (!list_has(&p->fetch.dirty_link)) {
+            list_push_back(&f->dirty, &p->fetch.dirty_link);
+        }
+    }
+}
+
+static void connect_peer(struct replicas_fetcher *f, const char *host, uint16_t port)
+{
+    struct replicas *r = f->replicas;
+    net_peer_free(f->peer);
+    free(f->host);
+    f->host = xstrdup(host);
+    f->port = port;
+    f->busy_count = 0;
+    struct net_peer_config config = {
+        .host = f->host,
+        .port = port,
+        .response_bytes_max =
+            MAX(r->config.fetch_response_bytes_max, FETCH_ANSWER_BATCH) + FETCH_ANSWER_SPARE,
+        .backoff_ms = r->config.fetch_backoff_ms,
+        .connect_timeout_ms = FETCH_CONNECT_MS,
+    };
+    f->peer = net_peer_new(r->env, &config);
+    reset_session(f);
+}
+
+static void fetcher_free(struct replicas_fetcher *f)
+{
+    env_timer_stop(&f->step);
+    net_peer_free(f->peer);
+    for (int32_t i = 0; i < f->forgotten_count; i++) {
+        free(f->forgotten[i].topic);
+    }
+    free(f->forgotten);
+    free(f->host);
+    list_remove(&f->replicas->fetchers, &f->link);
+    free(f);
+}
+
+static struct replicas_fetcher *fetcher_get(struct replicas *r, int32_t broker, int32_t index)
+{
+    struct list_node *node;
+    list_foreach (node, &r->fetchers) {
+        struct replicas_fetcher *f = CONTAINER_OF(node, struct replicas_fetcher, link);
+        if (f->broker == broker && f->index == index) {
+            return f;
+        }
+    }
+    const char *host;
+    uint16_t port;
+    if (!r->hooks.endpoint(r->hooks.arg, broker, &host, &port)) {
+        return NULL;
+    }
+    struct replicas_fetcher *f = xalloc(sizeof *f);
+    f->replicas = r;
+    f->broker = broker;
+    f->index = index;
+    list_init(&f->on);
+    list_init(&f->asking);
+    list_init(&f->delayed);
+    list_init(&f->dirty);
+    env_timer_init(&f->step, r->env, step_due, f);
+    list_push_back(&r->fetchers, &f->link);
+    connect_peer(f, host, port);
+    return f;
+}
+
+static bool is_unused(const struct replicas_fetcher *f)
+{
+    return list_is_empty(&f->on) && list_is_empty(&f->asking) && list_is_empty(&f->delayed);
+}
+
+void replicas_fetchers_drain(struct replicas *r)
+{
+    struct list_node *node;
+    struct list_node *next;
+    list_foreach_safe (node, next, &r->fetchers) {
+        struct replicas_fetcher *f = CONTAINER_OF(node, struct replicas_fetcher, link);
+        if (is_unused(f)) {
+            fetcher_free(f);
+        }
+    }
+}
+
+void replicas_fetchers_free(struct replicas *r)
+{
+    struct list_node *node;
+    while ((node = list_first(&r->fetchers)) != NULL) {
+        fetcher_free(CONTAINER_OF(node, struct replicas_fetcher, link));
+    }
+}
+
+/* ---- where a partition is ---- */
+
+static struct list *state_list(struct replicas_partition *p)
+{
+    struct replicas_fetcher *f = p->fetch.fetcher;
+    switch (p->fetch.state) {
+    case REPLICAS_FETCH_HOMELESS:
+        return &p->replicas->homeless;
+    case REPLICAS_FETCH_ON:
+        return &f->on;
+    case REPLICAS_FETCH_LATEST:
+    case REPLICAS_FETCH_EARLIEST:
+        return &f->asking;
+    case REPLICAS_FETCH_DELAYED:
+        return &f->delayed;
+    case REPLICAS_FETCH_OFF:
+    case REPLICAS_FETCH_FAILED:
+        break;
+    }
+    return NULL;
+}
+
+/* The leader would go on answering for it. */
+static void forget(struct replicas_partition *p)
+{
+    struct replicas_fetcher *f = p->fetch.fetcher;
+    p->fetch.is_in_session = false;
+    if (f->forgotten_count == f->forgotten_cap) {
+        f->forgotten_cap = MAX(16, f->forgotten_cap * 2);
+        f->forgotten = xrealloc(f->forgotten, (size_t)f->forgotten_cap * sizeof *f->forgotten);
+    }
+    f->forgotten[f->forgotten_count++] = (struct replicas_forgotten){
+        .topic = xstrdup(replicas_partition_topic(p)),
+        .topic_id = p->topic_id,
+        .partition = replicas_partition_index(p),
+    };
+}
+
+/* Moves p to another state of the same fetcher; lists and session follow. */
+static void set_state(struct replicas_partition *p, enum replicas_fetch_state state)
+{
+    struct list *from = state_list(p);
+    if (from != NULL) {
+        list_remove(from, &p->fetch.link);
+    }
+    if (p->fetch.state == REPLICAS_FETCH_ON) {
+        list_remove(&p->fetch.fetcher->dirty, &p->fetch.dirty_link);
+        if (p->fetch.is_in_session) {
+            forget(p);
+        }
+    }
+    p->fetch.is_asked = false;
+    p->fetch.state = state;
+    struct list *to = state_list(p);
+    if (to != NULL) {
+        list_push_back(to, &p->fetch.link);
+    }
+    if (state == REPLICAS_FETCH_ON) {
+        list_push_back(&p->fetch.fetcher->dirty, &p->fetch.dirty_link);
+    }
+}
+
+/* Something new is to be asked for. A long poll that is under way may last: the next request of the
+ * session is sent behind it, and a leader like ours then answers both at once. */
+static void step_soon(struct replicas_fetcher *f)
+{
+    f->is_urgent = true;
+    env_timer_start(&f->step, 0);
+}
+
+void replicas_fetch_stop(struct replicas_partition *p)
+{
+    struct replicas_fetcher *f = p->fetch.fetcher;
+    set_state(p, REPLICAS_FETCH_OFF);
+    p->fetch.fetcher = NULL;
+    p->fetch.error = 0;
+    p->fetch.lag = -1;
+    if (f != NULL && is_unused(f)) {
+        replicas_drain_soon(p->replicas);
+    }
+}
+
+void replicas_fetch_fail(struct replicas_partition *p, int error)
+{
+    if (p->fetch.state != REPLICAS_FETCH_OFF) {
+        replicas_fetch_stop(p);
+        p->fetch.state = REPLICAS_FETCH_FAILED;
+        p->fetch.error = error;
+    }
+}
+
+void replicas_fetch_delay(struct replicas_partition *p)
+{
+    p->fetch.retry_ms = env_now_ms(p->replicas->env) + p->replicas->config.fetch_backoff_ms;
+    set_state(p, REPLICAS_FETCH_DELAYED);
+}
+
+void replicas_fetch_touch(struct replicas_partition *p)
+{
+    if (p->fetch.state == REPLICAS_FETCH_ON && !list_has(&p->fetch.dirty_link)) {
+        list_push_back(&p->fetch.fetcher->dirty, &p->fetch.dirty_link);
+    }
+}
+
+void replicas_fetch_ask(struct replicas_partition *p, enum replicas_fetch_state state)
+{
+    set_state(p, state);
+}
+
+void replicas_fetch_resume(struct replicas_partition *p)
+{
+    set_state(p, REPLICAS_FETCH_ON);
+}
+
+/* abs(31 * hash(topic) + partition) mod fetchers, in Java's arithmetic. */
+static int32_t fetcher_index(const struct replicas_partition *p)
+{
+    uint32_t hash = 31 * (uint32_t)p->key.topic->java_hash + (uint32_t)replicas_partition_index(p);
+    int32_t value = (int32_t)hash;
+    uint32_t magnitude = value < 0 ? 0u - hash : hash;
+    return (int32_t)((magnitude & INT32_MAX) % (uint32_t)p->replicas->config.fetchers);
+}
+
+/* A log without epochs cannot tell where it parted from the leader's: only what was committed is
+ * sure (11.7). False when the log failed. */
+static bool cut_unknown(struct replicas_partition *p)
+{
+    if (plog_epoch_latest(p->log) >= 0 || p->core.high_watermark >= p->core.log_end) {
+        return true;
+    }
+    return replicas_truncate(p, p->core.high_watermark);
+}
+
+void replicas_fetch_start(struct replicas_partition *p)
+{
+    struct replicas *r = p->replicas;
+    int32_t leader = p->core.state.leader;
+    if (leader < 0 || leader == r->config.broker_id) {
+        replicas_fetch_stop(p);
+        return;
+    }
+    struct replicas_fetcher *f = fetcher_get(r, leader, fetcher_index(p));
+    if (f != p->fetch.fetcher || f == NULL) {
+        replicas_fetch_stop(p);
+        p->fetch.fetcher = f;
+    }
+    p->fetch.error = 0;
+    p->fetch.lag = -1;
+    p->fetch.initial_offset = p->core.high_watermark;
+    set_state(p, f == NULL ? REPLICAS_FETCH_HOMELESS : REPLICAS_FETCH_ON);
+    if (f == NULL) {
+        return;
+    }
+    if (cut_unknown(p)) {
+        step_soon(f);
+    } else {
+        replicas_fetch_fail(p, -E_OFFLINE);
+    }
+}
+
+void replicas_fetchers_metadata_changed(struct replicas *r)
+{
+    struct list_node *node;
+    list_foreach (node, &r->fetchers) {
+        struct replicas_fetcher *f = CONTAINER_OF(node, struct replicas_fetcher, link);
+        const char *host;
+        uint16_t port;
+        if (r->hooks.endpoint(r->hooks.arg, f->broker, &host, &port) &&
+            (f->port != port || strcmp(f->host, host) != 0)) {
+            connect_peer(f, host, port);
+            f->pause_until_ms = 0;
+            step_soon(f);
+        }
+    }
+    /* Those that stay homeless are put at the end again. */
+    for (size_t left = r->homeless.count; left > 0; left--) {
+        struct list_node *first = list_first(&r->homeless);
+        replicas_fetch_start(CONTAINER_OF(first, struct replicas_partition, fetch.link));
+    }
+}
+
+/* ---- requests ---- */
+
+static void send_request(struct replicas_fetcher *f, struct buf *body, net_answer_fn done)
+{
+    if (buf_failed(body)) {
+        buf_deinit(body);
+        f->pause_until_ms = env_now_ms(f->replicas->env) + f->replicas->config.fetch_backoff_ms;
+        env_timer_start(&f->step, f->replicas->config.fetch_backoff_ms);
+        return;
+    }
+    f->busy_count++;
+    net_peer_call(f->peer, body, f->replicas->config.socket_timeout_ms, done, f);
+}
+
+/* A transport or top-level error: all of it again after the back-off, in a new session. */
+static void back_off(struct replicas_fetcher *f)
+{
+    int64_t backoff_ms = f->replicas->config.fetch_backoff_ms;
+    reset_session(f);
+    f->pause_until_ms = env_now_ms(f->replicas->env) + backoff_ms;
+    env_timer_start(&f->step, backoff_ms);
+}
+
+static void fill_fetch_partition(struct replicas_partition *p,
+                                 struct wire_fetch_request_topics_partitions *out)
+{
+    const struct replicas_config *config = &p->replicas->config;
+    wire_fetch_request_topics_partitions_init(out);
+    p->fetch.sent_offset = p->core.log_end;
+    p->fetch.sent_epoch = p->core.state.leader_epoch;
+    out->partition = replicas_partition_index(p);
+    out->current_leader_epoch = p->core.state.leader_epoch;
+    out->fetch_offset = p->core.log_end;
+    out->last_fetched_epoch = plog_epoch_latest(p->log);
+    out->log_start_offset = plog_start_offset(p->log);
+    out->partition_max_bytes = p->fetch.is_far_behind ? config->fetch_catch_up_bytes_max
+                                                      : config->fetch_partition_bytes_max;
+}
+
+/* Partitions to name, neighbours of one topic together. False when the arena is full. */
+static bool fill_fetch_topics(struct replicas_fetcher *f, struct wire_fetch_request *req)
+{
+    struct replicas *r = f->replicas;
+    bool is_full = f->session_id == 0;
+    struct list *source = is_full ? &f->on : &f->dirty;
+    size_t count = source->count;
+    struct wire_fetch_request_topics *topics = arena_array(&r->arena, count + 1, sizeof *topics);
+    struct wire_fetch_request_topics_partitions *parts =
+        arena_array(&r->arena, count + 1, sizeof *parts);
+    if (topics == NULL || parts == NULL) {
+        return false;
+    }
+    const struct replicas_topic *last = NULL;
+    req->topics = topics;
+    req->topics_count = 0;
+    struct list_node *node;
+    list_foreach (node, source) {
+        struct replicas_partition *p =
+            is_full ? CONTAINER_OF(node, struct replicas_partition, fetch.link)
+                    : CONTAINER_OF(node, struct replicas_partition, fetch.dirty_link);
+        if (p->key.topic != last) {
+            last = p->key.topic;
+            topics[req->topics_count++] = (struct wire_fetch_request_topics){
+                .topic = slice_of(last->name, last->name_len),
+                .topic_id = p->topic_id,
+                .partitions = parts,
+            };
+        }
+        fill_fetch_partition(p, parts++);
+        topics[req->topics_count - 1].partitions_count++;
+        p->fetch.is_in_session = true;
+    }
+    for (size_t left = f->dirty.count; left > 0; left--) {
+        (void)list_pop(&f->dirty); /* named now; only the membership is undone */
+    }
+    return true;
+}
+
+/* What left the session and has not come back. */
+static bool fill_forgotten(struct replicas_fetcher *f, struct wire_fetch_request *req)
+{
+    struct replicas *r = f->replicas;
+    req->forgotten_topics_data =
+        arena_array(&r->arena, (size_t)f->forgotten_count + 1, sizeof *req->forgotten_topics_data);
+    req->forgotten_topics_data_count = 0;
+    if (req->forgotten_topics_data == NULL) {
+        return false;
+    }
+    int32_t count = f->session_id == 0 ? 0 : f->forgotten_count;
+    for (int32_t i = 0; i < count; i++) {
+        struct replicas_forgotten *forgotten = &f->forgotten[i];
+        const struct replicas_partition *p =
+            replicas_partition_find(r, slice_str(forgotten->topic), forgotten->partition);
+        if (p != NULL && p->fetch.fetcher == f && p->fetch.is_in_session &&
+            uuid_equal(p->topic_id, forgotten->topic_id)) {
+            continue;
+        }
+        req->forgotten_topics_data[req->forgotten_topics_data_count++] =
+            (struct wire_fetch_request_forgotten_topics_data){
+                .topic = slice_str(forgotten->topic),
+                .topic_id = forgotten->topic_id,
+                .partitions = &forgotten->partition,
+                .partitions_count = 1,
+            };
+    }
+    return true;
+}
+
+/* Topics are named by id when all of them have one; a session is bound to one way. */
+static void choose_naming(struct replicas_fetcher *f)
+{
+    bool is_by_id = true;
+    struct list_node *node;
+    list_foreach (node, &f->dirty) {
+        const struct replicas_partition *p =
+            CONTAINER_OF(node, struct replicas_partition, fetch.dirty_link);
+        if (uuid_is_zero(p->topic_id)) {
+            is_by_id = false;
+            break;
+        }
+    }
+    if (f->session_id == 0) {
+        f->is_by_id = is_by_id;
+    } else if (f->is_by_id && !is_by_id) {
+        reset_session(f);
+        f->is_by_id = false;
+    }
+}
+
+static void fetch_done(void *arg, int err, struct block *frame, struct slice payload)
+{
+    (void)frame; /* records are appended before this returns */
+    struct replicas_fetcher *f = arg;
+    struct replicas *r = f->replicas;
+    int16_t version = f->is_by_id ? FETCH_VERSION_IDS : FETCH_VERSION_NAMES;
+    f->busy_count--;
+    arena_reset(&r->arena);
+    struct wire_fetch_response resp;
+    struct wire_response_header header;
+    struct reader reader;
+    reader_init(&reader, payload);
+    if (err == 0) {
+        err = wire_response_header_read(&header, &reader, WIRE_KEY_FETCH, version);
+    }
+    if (err == 0) {
+        err = wire_fetch_response_decode(&resp, &reader, version, &r->arena);
+    }
+    if (err != 0 || resp.error_code != 0) {
+        /* Also for lost sessions (70, 71, 106): the back-off bounds a leader that keeps losing them. */
+        back_off(f);
+        return;
+    }
+    if (resp.session_id != f->session_id) {
+        f->session_id = resp.session_id;
+        f->session_epoch = 1;
+    }
+    f->is_session_refused = resp.session_id == 0;
+    replicas_fetch_answered(f, &resp);
+    fetcher_step(f);
+}
+
+/* The epoch of this request; requests of a session are numbered as they leave. */
+static int32_t take_session_epoch(struct replicas_fetcher *f)
+{
+    if (f->session_id == 0) {
+        return 0;
+    }
+    int32_t epoch = f->session_epoch;
+    f->session_epoch = epoch == FETCH_SESSION_LAST ? 1 : epoch + 1;
+    return epoch;
+}
+
+static void send_fetch(struct replicas_fetcher *f)
+{
+    struct replicas *r = f->replicas;
+    choose_naming(f);
+    arena_reset(&r->arena);
+    struct wire_fetch_request req;
+    wire_fetch_request_init(&req);
+    int16_t version = f->is_by_id ? FETCH_VERSION_IDS : FETCH_VERSION_NAMES;
+    req.replica_id = r->config.broker_id;
+    req.replica_state.replica_id = r->config.broker_id;
+    req.replica_state.replica_epoch = r->hooks.broker_epoch(r->hooks.arg);
+    /* The request that opens a session does not wait: others can follow only when its id is known. */
+    bool is_opening = f->session_id == 0 && !f->is_session_refused;
+    req.max_wait_ms = is_opening ? 0 : r->config.fetch_wait_max_ms;
+    req.min_bytes = r->config.fetch_min_bytes;
+    req.max_bytes = r->config.fetch_response_bytes_max;
+    req.session_id = f->session_id;
+    req.session_epoch = take_session_epoch(f);
+    req.rack_id = slice_of("", 0);
+    struct wire_request_header header = {
+        .api_key = WIRE_KEY_FETCH,
+        .api_version = version,
+        .client_id = slice_str("klamm-replica"),
+    };
+    struct buf body;
+    buf_init(&body);
+    bool is_filled = fill_fetch_topics(f, &req) && fill_forgotten(f, &req);
+    wire_request_header_write(&header, &body);
+    if (is_filled) {
+        wire_fetch_request_encode(&req, &body, version);
+    }
+    body.failed = body.failed || !is_filled;
+    for (int32_t i = 0; i < f->forgotten_count; i++) {
+        free(f->forgotten[i].topic);
+    }
+    f->forgotten_count = 0;
+    send_request(f, &body, fetch_done);
+}
+
+static void offsets_done(void *arg, int err, struct block *frame, struct slice payload)
+{
+    (void)frame; /* everything is used before this returns */
+    struct replicas_fetcher *f = arg;
+    struct replicas *r = f->replicas;
+    f->busy_count--;
+    arena_reset(&r->arena);
+    struct wire_list_offsets_response resp;
+    struct wire_response_header header;
+    struct reader reader;
+    reader_init(&reader, payload);
+    if (err == 0) {
+        err = wire_response_header_read(&header, &reader, WIRE_KEY_LIST_OFFSETS, OFFSETS_VERSION);
+    }
+    if (err == 0) {
+        err = wire_list_offsets_response_decode(&resp, &reader, OFFSETS_VERSION, &r->arena);
+    }
+    if (err != 0) {
+        back_off(f);
+        return;
+    }
+    replicas_offsets_answered(f, &resp);
+    fetcher_step(f);
+}
+
+static void send_offsets(struct replicas_fetcher *f)
+{
+    struct replicas *r = f->replicas;
+    arena_reset(&r->arena);
+    struct wire_list_offsets_request req;
+    wire_list_offsets_request_init(&req);
+    req.replica_id = r->config.broker_id;
+    size_t count = f->asking.count;
+    req.topics = arena_array(&r->arena, count, sizeof *req.topics);
+    struct wire_list_offsets_request_topics_partitions *parts =
+        arena_array(&r->arena, count, sizeof *parts);
+    struct buf body;
+    buf_init(&body);
+    struct list_node *node;
+    list_foreach (node, &f->asking) {
+        struct replicas_partition *p = CONTAINER_OF(node, struct replicas_partition, fetch.link);
+        if (req.topics == NULL || parts == NULL) {
+            body.failed = true;
+            break;
+        }
+        p->fetch.is_asked = true;
+        p->fetch.sent_epoch = p->core.state.leader_epoch;
+        *parts = (struct wire_list_offsets_request_topics_partitions){
+            .partition_index = replicas_partition_index(p),
+            .current_leader_epoch = p->core.state.leader_epoch,
+            .timestamp = p->fetch.state == REPLICAS_FETCH_LATEST ? -1 : -2,
+        };
+        req.topics[req.topics_count++] = (struct wire_list_offsets_request_topics){
+            .name = slice_str(replicas_partition_topic(p)),
+            .partitions = parts++,
+            .partitions_count = 1,
+        };
+    }
+    struct wire_request_header header = {
+        .api_key = WIRE_KEY_LIST_OFFSETS,
+        .api_version = OFFSETS_VERSION,
+        .client_id = slice_str("klamm-replica"),
+    };
+    wire_request_header_write(&header, &body);
+    wire_list_offsets_request_encode(&req, &body, OFFSETS_VERSION);
+    send_request(f, &body, offsets_done);
+}
+
+/* ---- what comes next ---- */
+
+static void wake_delayed(struct replicas_fetcher *f, int64_t now_ms)
+{
+    struct list_node *node;
+    while ((node = list_first(&f->delayed)) != NULL) {
+        struct replicas_partition *p = CONTAINER_OF(node, struct replicas_partition, fetch.link);
+        if (p->fetch.retry_ms > now_ms) {
+            return;
+        }
+        set_state(p, REPLICAS_FETCH_ON);
+    }
+}
+
+static void fetcher_step(struct replicas_fetcher *f)
+{
+    int64_t now_ms = env_now_ms(f->replicas->env);
+    bool can_pipeline =
+        f->busy_count == 1 && f->is_urgent && f->session_id != 0 && !list_is_empty(&f->dirty);
+    if (f->replicas->is_stopping || (f->busy_count > 0 && !can_pipeline)) {
+        return;
+    }
+    f->is_urgent = false;
+    wake_delayed(f, now_ms);
+    if (now_ms < f->pause_until_ms) {
+        env_timer_start(&f->step, f->pause_until_ms - now_ms);
+    } else if (!list_is_empty(&f->asking) && f->busy_count == 0) {
+        send_offsets(f);
+    } else if (!list_is_empty(&f->on)) {
+        send_fetch(f);
+    } else if (!list_is_empty(&f->delayed)) {
+        const struct replicas_partition *p =
+            CONTAINER_OF(list_first(&f->delayed), struct replicas_partition, fetch.link);
+        env_timer_start(&f->step, p->fetch.retry_ms - now_ms);
+    }
+}

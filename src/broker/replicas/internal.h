@@ -1,0 +1,354 @@
+/*
+ * The objects inside broker/replicas: what its files share. Everything lives on the broker's env.
+ *
+ * Ownership: struct replicas owns directories, topics, partitions, fetchers and jobs. A partition owns
+ * its log; callers own parked appends and watches, which are only linked here. Callbacks to the
+ * outside, and whatever could pull an object from under a caller, wait for the drain: a timer that
+ * fires once the present callback is over.
+ */
+#pragma once
+
+#include "base/arena.h"
+#include "base/list.h"
+#include "base/map.h"
+#include "broker/replicas/replicas.h"
+#include "env/env.h"
+#include "net/net.h"
+#include "plog/dir.h"
+#include "plog/plog.h"
+#include "plog/removal.h"
+#include "replica/core.h"
+
+#define REPLICAS_TOPIC_LEN_MAX 249
+#define REPLICAS_FETCHERS_MAX  16
+
+/* The copying from one leader over one connection: one request at a time, for many partitions. */
+struct replicas_fetcher {
+    struct list_node link; /* in replicas->fetchers */
+    struct replicas *replicas;
+    int32_t broker; /* the leader */
+    int32_t index;  /* below config.fetchers */
+    struct net_peer *peer;
+    char *host;
+    uint16_t port;
+    int32_t busy_count;    /* requests under way: 0, 1, or 2 (see step_soon) */
+    bool is_urgent;        /* a partition was added */
+    struct env_timer step; /* looks for the next thing to do */
+    int64_t pause_until_ms;
+    /* Partitions by state; a partition in DELAYED waits in order of retry_ms. */
+    struct list on;
+    struct list asking; /* LATEST and EARLIEST */
+    struct list delayed;
+    struct list dirty; /* of `on`: what an incremental request has to name */
+    /* The leader's fetch session (KIP-227). */
+    int32_t session_id;                   /* 0 = none */
+    int32_t session_epoch;                /* of the next request, from 1 on */
+    bool is_session_refused;              /* the leader declined to open one */
+    bool is_by_id;                        /* topics are named by id: version 17, else 12 */
+    struct replicas_forgotten *forgotten; /* what the session still holds and should not */
+    int32_t forgotten_count;
+    int32_t forgotten_cap;
+};
+
+/* A partition that left the fetcher; it may be gone altogether. */
+struct replicas_forgotten {
+    char *topic; /* owned */
+    struct uuid topic_id;
+    int32_t partition;
+};
+
+/* ---- directories ---- */
+
+struct replicas_dir {
+    char *path;
+    struct plog_dir *dir; /* NULL while offline */
+    bool is_offline;
+    bool is_untold;       /* dir_failed has still to be called */
+    bool is_dropped;      /* offline, and its logs are closed */
+    int32_t log_count;    /* partitions placed here */
+    bool is_dirty[3];     /* checkpoint kinds (high watermark .. log start) to be written */
+    bool is_writing[3];   /* ... and being written on the pool */
+    struct errmsg reason; /* why it is offline */
+};
+
+/* ---- topics ---- */
+
+/* What the partitions of one topic share; exists while one does. */
+struct replicas_topic {
+    UT_hash_handle hh;    /* in replicas->topics, by name */
+    UT_hash_handle id_hh; /* in replicas->topic_ids, unless id is zero */
+    struct uuid id;       /* the newest one heard */
+    int32_t partition_count;
+    int32_t java_hash; /* of the name, for choosing a fetcher */
+    struct replicas_topic_config config;
+    size_t name_len;
+    char name[]; /* ends with NUL */
+};
+
+/* ---- partitions ---- */
+
+/* Where the copying of a follower stands. */
+enum replicas_fetch_state {
+    REPLICAS_FETCH_OFF,
+    REPLICAS_FETCH_HOMELESS, /* the leader's endpoint is unknown */
+    REPLICAS_FETCH_ON,       /* part of the fetcher's requests */
+    REPLICAS_FETCH_LATEST,   /* out of range: asks for the leader's end */
+    REPLICAS_FETCH_EARLIEST, /* ... and for its start */
+    REPLICAS_FETCH_DELAYED,  /* after an error, until retry_ms */
+    REPLICAS_FETCH_FAILED,   /* KIP-461: only the controller brings it back */
+};
+
+struct replicas_fetch {
+    enum replicas_fetch_state state;
+    struct replicas_fetcher *fetcher; /* NULL in OFF, HOMELESS, FAILED */
+    struct list_node link;            /* in the fetcher's list of this state, or in homeless */
+    struct list_node dirty_link;      /* the leader's session does not know its present offsets */
+    bool is_in_session;
+    bool is_far_behind;     /* the last answer was full: ask for more at a time */
+    bool is_asked;          /* part of the ListOffsets request under way */
+    int64_t sent_offset;    /* what the request under way, or the session, says */
+    int32_t sent_epoch;     /* ditto: the leader epoch */
+    int64_t initial_offset; /* high watermark when it became follower */
+    int64_t retry_ms;       /* DELAYED */
+    int64_t lag;            /* records, by the leader's high watermark; -1 unknown */
+    int error;              /* FAILED: why */
+};
+
+struct replicas_key {
+    struct replicas_topic *topic;
+    int64_t index;
+};
+
+struct replicas_partition {
+    UT_hash_handle hh; /* in replicas->partitions, by key */
+    struct replicas_key key;
+    struct replicas *replicas;
+    struct replica_core core;
+    struct plog *log; /* NULL when its directory is offline */
+    struct uuid topic_id;
+    int32_t dir;
+    struct list_node link; /* in replicas->all */
+    uint32_t round;        /* the housekeeping round that saw it last */
+    struct list parked;    /* struct replicas_append, in order of required_offset */
+    struct list watches;   /* struct replicas_watch */
+    /* Flushing of rolled segments. */
+    struct list_node flush_link;
+    int flushed_segments; /* plog_segment_count at the last flush */
+    /* A proposal on its way. */
+    struct list_node isr_link; /* in isr_queue or isr_sent */
+    int32_t isr_leader_epoch;  /* as sent */
+    int32_t isr_partition_epoch;
+    struct replicas_fetch fetch;
+};
+
+/* ---- jobs on the disk pool ---- */
+
+/* Starts every job struct; replicas turns NULL when the owner is freed while the job is under way. */
+struct replicas_job {
+    struct list_node link; /* in replicas->jobs */
+    struct replicas *replicas;
+};
+
+/* Files that wait to be deleted. */
+struct replicas_removal {
+    struct replicas_job job;
+    struct list_node link; /* in replicas->removals, in order of due_ms */
+    struct plog_removal *removal;
+    int64_t due_ms;
+    int status; /* of the last step */
+};
+
+/* A flush on the pool. */
+struct replicas_flush {
+    struct replicas_job job;
+    struct replicas_partition *partition; /* NULL once its log is gone */
+    struct plog_flush *flush;
+};
+
+/* ---- all of it ---- */
+
+struct replicas {
+    struct env *env;
+    struct replicas_config config; /* log_dirs unset: see dirs */
+    struct replicas_hooks hooks;
+    char *cluster_id; /* NULL until bound or found */
+    bool is_stopping;
+    int32_t controller_epoch;   /* newest seen, -1 */
+    bool has_controller_spoken; /* from then on high watermarks are checkpointed */
+
+    struct replicas_dir *dirs;
+    int32_t dir_count;
+    struct plog_files *files;
+    struct replicas_topic *topics;
+    struct replicas_topic *topic_ids;
+    struct replicas_partition *partitions;
+    struct list all;
+
+    /* What the drain has to do. */
+    struct env_timer drain;
+    struct list ready;    /* watches to be called */
+    struct list parked;   /* produces that wait */
+    struct list finished; /* produces to be answered */
+
+    /* In-sync sets (isr.c). */
+    struct env_timer shrink_timer;
+    struct env_timer isr_timer; /* retry */
+    struct list isr_queue;      /* partitions with a proposal to send */
+    struct list isr_sent;       /* ... in the request under way */
+    struct net_peer *controller;
+    char *controller_host;
+    uint16_t controller_port;
+    int16_t isr_version; /* of the request under way */
+    bool is_isr_busy;
+
+    /* Fetchers (fetcher.c). */
+    struct list fetchers;
+    struct list homeless;
+    struct arena arena; /* for one request or answer at a time */
+
+    /* Tasks (tasks.c). */
+    struct list jobs;
+    struct list removals;
+    struct env_timer removal_timer;
+    struct list flushes;
+    struct replicas_flush *flush; /* the one under way, NULL */
+    struct env_timer checkpoint_timer;
+    struct env_timer point_timer; /* recovery points and log starts */
+    struct env_timer retention_timer;
+    uint32_t round;
+    bool is_round_busy; /* the present retention round is not through */
+    env_fn stop_done;
+    void *stop_arg;
+    struct env_timer stop_timer;
+
+    struct replicas_metrics totals; /* only the counters that rise */
+};
+
+/* ---- replicas.c ---- */
+
+/* Work that must not happen in the present call: runs when the loop gets to it. */
+void replicas_drain_soon(struct replicas *r);
+
+/* ---- partition.c ---- */
+
+bool replicas_topic_name_is_valid(struct slice name);
+struct replicas_topic *replicas_topic_find(const struct replicas *r, struct slice name);
+/* Finds or makes it; the name must be valid. It goes with its last partition. */
+struct replicas_topic *replicas_topic_get(struct replicas *r, struct slice name);
+void replicas_topic_set_id(struct replicas *r, struct replicas_topic *topic, struct uuid id);
+struct replicas_topic *replicas_topic_by_id(const struct replicas *r, struct uuid id);
+
+struct replicas_partition *replicas_partition_find(const struct replicas *r, struct slice topic,
+                                                   int32_t index);
+struct replicas_partition *replicas_partition_at(const struct replicas *r,
+                                                 struct replicas_topic *topic, int32_t index);
+/* Takes log (NULL: offline), which lies in dir. */
+struct replicas_partition *replicas_partition_new(struct replicas *r, struct replicas_topic *topic,
+                                                  int32_t index, int32_t dir, struct plog *log);
+/* Ends watches, parked appends, fetching and proposals; then the log (deleted when is_deleted). */
+void replicas_partition_drop(struct replicas_partition *p, bool is_deleted);
+static inline const char *replicas_partition_topic(const struct replicas_partition *p)
+{
+    return p->key.topic->name;
+}
+static inline int32_t replicas_partition_index(const struct replicas_partition *p)
+{
+    return (int32_t)p->key.index;
+}
+struct replica_context replicas_partition_context(const struct replicas_partition *p);
+/* Events for its watches. */
+void replicas_partition_notify(struct replicas_partition *p, int events);
+/* The log's end or start moved: takes it over, and raises the high watermark as far as it goes. */
+void replicas_partition_log_moved(struct replicas_partition *p);
+/* Leader: tries to raise the high watermark; tells whoever waits for it. */
+void replicas_partition_advance(struct replicas_partition *p);
+/* The high watermark moved: finishes appends, wakes watches, marks the checkpoint. */
+void replicas_partition_high_watermark_moved(struct replicas_partition *p);
+/* A call on its log gave err: a failed log takes the whole directory offline. */
+void replicas_partition_log_error(struct replicas_partition *p, int err);
+int64_t replicas_partition_stable_offset(const struct replicas_partition *p);
+
+/* ---- produce.c ---- */
+
+/* Finishes appends that the high watermark has passed. */
+void replicas_parked_advance(struct replicas_partition *p);
+/* Finishes all of them with err. */
+void replicas_parked_fail(struct replicas_partition *p, int err);
+/* Calls the owners of finished requests. */
+void replicas_produce_drain(struct replicas *r);
+
+/* ---- read.c ---- */
+
+void replicas_watch_drain(struct replicas *r);
+
+/* ---- dirs.c ---- */
+
+/* Opens directory `index` and loads its partitions. An error of the directory only makes it offline;
+ * an error returned stops the broker. */
+int replicas_dir_open(struct replicas *r, int32_t index, struct errmsg *em) MUST_CHECK;
+/* The online directory with the fewest logs, -1 when none is online. */
+int32_t replicas_dir_choose(const struct replicas *r);
+bool replicas_has_offline_dir(const struct replicas *r);
+/* From now on offline; logs are closed and hooks told in the drain. */
+void replicas_dir_fail(struct replicas *r, int32_t index, int err, const char *what);
+void replicas_dirs_drain(struct replicas *r);
+void replicas_dirs_free(struct replicas *r);
+/* The present offsets of the directory's logs. */
+void replicas_dir_collect(const struct replicas *r, int32_t index, enum plog_checkpoint_kind kind,
+                          struct plog_checkpoint *ret_entries);
+
+/* ---- control.c is called from outside only ---- */
+
+/* ---- isr.c ---- */
+
+void replicas_isr_init(struct replicas *r);
+/* A proposal is pending in p's core: it will be sent. */
+void replicas_isr_queue(struct replicas_partition *p);
+void replicas_isr_drop(struct replicas_partition *p);
+void replicas_isr_send(struct replicas *r);
+void replicas_isr_metadata_changed(struct replicas *r);
+void replicas_isr_free(struct replicas *r);
+
+/* ---- fetcher.c ---- */
+
+/* p follows a leader: copies from it from now on (again, if it did already). */
+void replicas_fetch_start(struct replicas_partition *p);
+void replicas_fetch_stop(struct replicas_partition *p);
+/* The same with a reason that counts as failure (KIP-461). */
+void replicas_fetch_fail(struct replicas_partition *p, int error);
+/* Leaves the requests until the back-off is over. */
+void replicas_fetch_delay(struct replicas_partition *p);
+/* Its offsets changed: the next request says so. */
+void replicas_fetch_touch(struct replicas_partition *p);
+/* Out of range: asks the leader, state is LATEST or EARLIEST. */
+void replicas_fetch_ask(struct replicas_partition *p, enum replicas_fetch_state state);
+/* Back into the requests. */
+void replicas_fetch_resume(struct replicas_partition *p);
+void replicas_fetchers_metadata_changed(struct replicas *r);
+/* Frees fetchers without partitions. */
+void replicas_fetchers_drain(struct replicas *r);
+void replicas_fetchers_free(struct replicas *r);
+
+/* ---- fetch_answer.c ---- */
+
+struct wire_fetch_response;
+struct wire_list_offsets_response;
+/* Applies what the leader of f answered to each partition. */
+void replicas_fetch_answered(struct replicas_fetcher *f, const struct wire_fetch_response *resp);
+/* Cuts p's log to offset; false when the log failed (its directory goes offline). */
+bool replicas_truncate(struct replicas_partition *p, int64_t offset) MUST_CHECK;
+void replicas_offsets_answered(struct replicas_fetcher *f,
+                               const struct wire_list_offsets_response *resp);
+
+/* ---- tasks.c ---- */
+
+void replicas_tasks_init(struct replicas *r);
+void replicas_tasks_free(struct replicas *r);
+/* Takes removal (NULL is fine) and deletes its files after delay_ms. */
+void replicas_removal_add(struct replicas *r, struct plog_removal *removal, int64_t delay_ms);
+/* Syncs what was rolled, on the pool. */
+void replicas_flush_queue(struct replicas_partition *p);
+/* p's log goes away. */
+void replicas_flush_forget(struct replicas_partition *p);
+/* Writes the checkpoints that are due of one kind, on the pool. */
+void replicas_checkpoint_write(struct replicas *r, enum plog_checkpoint_kind kind);

@@ -1,0 +1,327 @@
+/*
+ * Carrying ISR proposals to the controller (AlterPartition), and the task that looks for members that
+ * fell behind. The rules are in replica/isr.h.
+ * Invariant: a partition is in isr_queue or isr_sent exactly while its core has a proposal that is not
+ * settled; at most one request is under way.
+ * Runs on the broker's env.
+ */
+#include "replica/isr.h"
+#include "base/alloc.h"
+#include "base/check.h"
+#include "broker/replicas/internal.h"
+#include "model/kerr.h"
+#include "wire/alter_partition.h"
+#include "wire/header.h"
+
+#include <stdlib.h>
+
+#define ISR_RETRY_MS      50
+#define ISR_BATCH_MAX     1000 /* partitions in one request */
+#define ISR_TIMEOUT_MS    30000
+#define ISR_ANSWER_MAX    (16 << 20)
+#define ISR_CONNECT_MS    10000
+#define ISR_VERSION_NAMES 1 /* the newest version that names topics instead of their ids */
+#define ISR_VERSION_IDS   3
+
+/* ---- looking for members that fell behind ---- */
+
+static void shrink_due(void *arg)
+{
+    struct replicas *r = arg;
+    struct list_node *node;
+    list_foreach (node, &r->all) {
+        struct replicas_partition *p = CONTAINER_OF(node, struct replicas_partition, link);
+        if (p->core.role != REPLICA_LEADER) {
+            continue;
+        }
+        struct replica_context ctx = replicas_partition_context(p);
+        if (replica_isr_shrink(&p->core, &ctx)) {
+            replicas_isr_queue(p);
+        } else {
+            /* Somebody who was waited for may have fallen out of step. */
+            replicas_partition_advance(p);
+        }
+    }
+    env_timer_start(&r->shrink_timer, MAX(r->config.lag_time_max_ms / 2, 1));
+}
+
+static void retry_due(void *arg)
+{
+    replicas_isr_send(arg);
+}
+
+void replicas_isr_init(struct replicas *r)
+{
+    list_init(&r->isr_queue);
+    list_init(&r->isr_sent);
+    env_timer_init(&r->shrink_timer, r->env, shrink_due, r);
+    env_timer_init(&r->isr_timer, r->env, retry_due, r);
+    env_timer_start(&r->shrink_timer, MAX(r->config.lag_time_max_ms / 2, 1));
+}
+
+void replicas_isr_free(struct replicas *r)
+{
+    env_timer_stop(&r->shrink_timer);
+    env_timer_stop(&r->isr_timer);
+    net_peer_free(r->controller);
+    r->controller = NULL;
+    free(r->controller_host);
+    r->controller_host = NULL;
+    r->is_isr_busy = false;
+}
+
+/* The request under way came to nothing: all of it again, a little later. */
+static void retry_all(struct replicas *r)
+{
+    struct list_node *node;
+    while ((node = list_pop(&r->isr_sent)) != NULL) {
+        struct replicas_partition *p = CONTAINER_OF(node, struct replicas_partition, isr_link);
+        p->isr_leader_epoch = -1;
+        list_push_back(&r->isr_queue, &p->isr_link);
+    }
+    if (!list_is_empty(&r->isr_queue) && !r->is_stopping) {
+        env_timer_start(&r->isr_timer, ISR_RETRY_MS);
+    }
+}
+
+/* The request under way went to somebody who may never answer: it is asked again elsewhere. */
+void replicas_isr_metadata_changed(struct replicas *r)
+{
+    const char *host;
+    uint16_t port;
+    int32_t id = r->hooks.controller(r->hooks.arg);
+    if (r->controller == NULL || id < 0 || !r->hooks.endpoint(r->hooks.arg, id, &host, &port) ||
+        (r->controller_port == port && strcmp(r->controller_host, host) == 0)) {
+        return;
+    }
+    net_peer_free(r->controller);
+    r->controller = NULL;
+    r->is_isr_busy = false;
+    retry_all(r);
+}
+
+/* ---- the queue ---- */
+
+void replicas_isr_queue(struct replicas_partition *p)
+{
+    CHECK(!list_has(&p->isr_link));
+    list_push_back(&p->replicas->isr_queue, &p->isr_link);
+    replicas_drain_soon(p->replicas);
+}
+
+void replicas_isr_drop(struct replicas_partition *p)
+{
+    /* Being in one of the two lists or in none, the count tells which one to correct. */
+    struct list *list = p->isr_leader_epoch >= 0 ? &p->replicas->isr_sent : &p->replicas->isr_queue;
+    list_remove(list, &p->isr_link);
+    p->isr_leader_epoch = -1;
+}
+
+/* ---- answer ---- */
+
+static void count_result(struct replicas *r, enum replica_pending kind, bool is_committed)
+{
+    if (!is_committed) {
+        r->totals.isr_update_failures++;
+    } else if (kind == REPLICA_PENDING_EXPAND) {
+        r->totals.isr_expands++;
+    } else {
+        r->totals.isr_shrinks++;
+    }
+}
+
+static void partition_answered(struct replicas_partition *p,
+                               const struct wire_alter_partition_response_topics_partitions *a)
+{
+    struct replicas *r = p->replicas;
+    struct replica_isr_answer answer = {
+        .sent_leader_epoch = p->isr_leader_epoch,
+        .sent_partition_epoch = p->isr_partition_epoch,
+        .error = a->error_code,
+        .leader_epoch = a->leader_epoch,
+        .partition_epoch = a->partition_epoch,
+        .isr = {.count = MAX(a->isr_count, 0), .list = a->isr},
+    };
+    enum replica_pending kind = p->core.pending;
+    bool is_committed;
+    enum replica_isr_verdict verdict = replica_isr_answered(&p->core, &answer, &is_committed);
+    if (verdict == REPLICA_ISR_RETRY) {
+        return; /* it stays in isr_sent, from where it is queued again */
+    }
+    replicas_isr_drop(p);
+    count_result(r, kind, is_committed);
+    if (is_committed) {
+        replicas_partition_notify(p, REPLICAS_ROLE);
+        replicas_partition_advance(p);
+    }
+}
+
+static void response_answered(struct replicas *r, const struct wire_alter_partition_response *resp)
+{
+    for (int32_t t = 0; t < resp->topics_count; t++) {
+        const struct wire_alter_partition_response_topics *topic = &resp->topics[t];
+        struct replicas_topic *local = r->isr_version >= 2
+                                           ? replicas_topic_by_id(r, topic->topic_id)
+                                           : replicas_topic_find(r, topic->topic_name);
+        for (int32_t i = 0; local != NULL && i < topic->partitions_count; i++) {
+            struct replicas_partition *p =
+                replicas_partition_at(r, local, topic->partitions[i].partition_index);
+            if (p != NULL && p->isr_leader_epoch >= 0) {
+                partition_answered(p, &topic->partitions[i]);
+            }
+        }
+    }
+}
+
+static int decode_answer(struct replicas *r, struct slice payload,
+                         struct wire_alter_partition_response *ret_resp)
+{
+    struct reader reader;
+    reader_init(&reader, payload);
+    struct wire_response_header header;
+    int err = wire_response_header_read(&header, &reader, WIRE_KEY_ALTER_PARTITION, r->isr_version);
+    if (err != 0) {
+        return err;
+    }
+    return wire_alter_partition_response_decode(ret_resp, &reader, r->isr_version, &r->arena);
+}
+
+static void isr_send_done(void *arg, int err, struct block *frame, struct slice payload)
+{
+    (void)frame; /* everything is used before this returns */
+    struct replicas *r = arg;
+    r->is_isr_busy = false;
+    arena_reset(&r->arena);
+    struct wire_alter_partition_response resp;
+    if (err == 0) {
+        err = decode_answer(r, payload, &resp);
+    }
+    if (err == 0 && resp.error_code == KERR_NONE) {
+        response_answered(r, &resp);
+    }
+    bool is_retried = !list_is_empty(&r->isr_sent);
+    retry_all(r);
+    if (!is_retried) {
+        replicas_isr_send(r);
+    }
+}
+
+/* ---- request ---- */
+
+/* The connection to the present controller; NULL while none is known. */
+static struct net_peer *controller_peer(struct replicas *r)
+{
+    const char *host;
+    uint16_t port;
+    int32_t id = r->hooks.controller(r->hooks.arg);
+    if (id < 0 || !r->hooks.endpoint(r->hooks.arg, id, &host, &port)) {
+        return NULL;
+    }
+    if (r->controller != NULL && r->controller_port == port &&
+        strcmp(r->controller_host, host) == 0) {
+        return r->controller;
+    }
+    net_peer_free(r->controller);
+    free(r->controller_host);
+    r->controller_host = xstrdup(host);
+    r->controller_port = port;
+    struct net_peer_config config = {
+        .host = host,
+        .port = port,
+        .response_bytes_max = ISR_ANSWER_MAX,
+        .backoff_ms = ISR_RETRY_MS,
+        .connect_timeout_ms = ISR_CONNECT_MS,
+    };
+    r->controller = net_peer_new(r->env, &config);
+    return r->controller;
+}
+
+static bool fill_partition(struct replicas *r, const struct replicas_partition *p,
+                           struct wire_alter_partition_request_topics *topic)
+{
+    struct wire_alter_partition_request_topics_partitions *out =
+        arena_alloc(&r->arena, sizeof *out);
+    const struct ids *isr = &p->core.pending_isr;
+    struct wire_alter_partition_request_topics_partitions_new_isr_with_epochs *members =
+        arena_array(&r->arena, (size_t)isr->count + 1, sizeof *members);
+    if (out == NULL || members == NULL) {
+        return false;
+    }
+    wire_alter_partition_request_topics_partitions_init(out);
+    for (int32_t i = 0; i < isr->count; i++) {
+        members[i].broker_id = isr->list[i];
+        members[i].broker_epoch = -1; /* what a leader of the ZooKeeper mode sends */
+    }
+    out->partition_index = replicas_partition_index(p);
+    out->leader_epoch = p->core.state.leader_epoch;
+    out->partition_epoch = p->core.state.partition_epoch;
+    out->new_isr = isr->list;
+    out->new_isr_count = isr->count;
+    out->new_isr_with_epochs = members;
+    out->new_isr_with_epochs_count = isr->count;
+    topic->topic_name = slice_str(replicas_partition_topic(p));
+    topic->topic_id = p->topic_id;
+    topic->partitions = out;
+    topic->partitions_count = 1;
+    return true;
+}
+
+/* Moves queued proposals into the request, as many as it may hold. */
+static void fill_request(struct replicas *r, struct wire_alter_partition_request *req)
+{
+    size_t count = MIN(r->isr_queue.count, (size_t)ISR_BATCH_MAX);
+    req->topics = arena_array(&r->arena, count, sizeof *req->topics);
+    req->topics_count = 0;
+    r->isr_version = ISR_VERSION_IDS;
+    while (req->topics != NULL && count-- > 0) {
+        struct replicas_partition *p =
+            CONTAINER_OF(list_first(&r->isr_queue), struct replicas_partition, isr_link);
+        if (!fill_partition(r, p, &req->topics[req->topics_count])) {
+            return;
+        }
+        req->topics_count++;
+        list_remove(&r->isr_queue, &p->isr_link);
+        list_push_back(&r->isr_sent, &p->isr_link);
+        p->isr_leader_epoch = p->core.state.leader_epoch;
+        p->isr_partition_epoch = p->core.state.partition_epoch;
+        if (uuid_is_zero(p->topic_id)) {
+            r->isr_version = ISR_VERSION_NAMES;
+        }
+    }
+}
+
+void replicas_isr_send(struct replicas *r)
+{
+    if (r->is_isr_busy || r->is_stopping || list_is_empty(&r->isr_queue) ||
+        env_timer_is_active(&r->isr_timer)) {
+        return;
+    }
+    int64_t broker_epoch = r->hooks.broker_epoch(r->hooks.arg);
+    struct net_peer *peer = broker_epoch < 0 ? NULL : controller_peer(r);
+    if (peer == NULL) {
+        env_timer_start(&r->isr_timer, ISR_RETRY_MS);
+        return;
+    }
+    arena_reset(&r->arena);
+    struct wire_alter_partition_request req;
+    wire_alter_partition_request_init(&req);
+    req.broker_id = r->config.broker_id;
+    req.broker_epoch = broker_epoch;
+    fill_request(r, &req);
+    struct wire_request_header header = {
+        .api_key = WIRE_KEY_ALTER_PARTITION,
+        .api_version = r->isr_version,
+        .client_id = slice_str("klamm-broker"),
+    };
+    struct buf body;
+    buf_init(&body);
+    wire_request_header_write(&header, &body);
+    wire_alter_partition_request_encode(&req, &body, r->isr_version);
+    if (req.topics_count == 0 || buf_failed(&body)) {
+        buf_deinit(&body);
+        retry_all(r);
+        return;
+    }
+    r->is_isr_busy = true;
+    net_peer_call(peer, &body, ISR_TIMEOUT_MS, isr_send_done, r);
+}
