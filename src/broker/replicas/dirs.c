@@ -237,7 +237,7 @@ void replicas_dir_collect(const struct replicas *r, int32_t index, enum plog_che
                           struct plog_checkpoint *ret_entries)
 {
     *ret_entries = (struct plog_checkpoint){0};
-    const struct list_node *node;
+    struct list_node *node;
     list_foreach (node, &r->all) {
         const struct replicas_partition *p = CONTAINER_OF(node, struct replicas_partition, link);
         if (p->dir != index || p->log == NULL || !plog_has_files(p->log)) {
@@ -306,7 +306,7 @@ void replicas_dir_get(struct replicas *r, int32_t index, struct replicas_dir_inf
 
 void replicas_each_log(const struct replicas *r, int32_t dir, replicas_log_fn fn, void *arg)
 {
-    const struct list_node *node;
+    struct list_node *node;
     list_foreach (node, &r->all) {
         const struct replicas_partition *p = CONTAINER_OF(node, struct replicas_partition, link);
         if (p->dir != dir || p->log == NULL) {

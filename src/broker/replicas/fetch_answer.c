@@ -32,13 +32,16 @@ bool replicas_truncate(struct replicas_partition *p, int64_t offset)
 
 static bool restart_at(struct replicas_partition *p, int64_t offset)
 {
+    struct replicas *r = p->replicas;
+    struct plog_removal *removal = NULL;
     struct errmsg em;
-    int err = plog_truncate_fully(p->log, offset, &em);
+    int err = plog_truncate_fully(p->log, offset, &removal, &em);
     if (err != 0) {
-        replicas_dir_fail(p->replicas, p->dir, err, em.text);
+        replicas_dir_fail(r, p->dir, err, em.text);
         return false;
     }
-    p->replicas->dirs[p->dir].is_dirty[PLOG_CHECKPOINT_LOG_START] = true;
+    replicas_removal_add(r, removal, r->config.file_delete_delay_ms);
+    r->dirs[p->dir].is_dirty[PLOG_CHECKPOINT_LOG_START] = true;
     replicas_partition_log_moved(p);
     replicas_fetch_touch(p);
     return true;

@@ -154,10 +154,9 @@ static void end_watches(struct replicas_partition *p)
 static void delete_log(struct replicas_partition *p)
 {
     struct replicas *r = p->replicas;
-    struct uuid random = uuid_from_random(env_random_u64(r->env), env_random_u64(r->env));
     struct plog_removal *removal = NULL;
     struct errmsg em;
-    int err = plog_remove(p->log, random, &removal, &em);
+    int err = plog_remove(p->log, &removal, &em);
     p->log = NULL;
     if (err != 0) {
         replicas_dir_fail(r, p->dir, err, em.text);
@@ -205,7 +204,7 @@ struct replica_context replicas_partition_context(const struct replicas_partitio
 
 int64_t replicas_partition_stable_offset(const struct replicas_partition *p)
 {
-    return p->log == NULL ? -1 : MIN(plog_open_transaction_offset(p->log), p->core.high_watermark);
+    return p->log == NULL ? -1 : plog_last_stable_offset(p->log, p->core.high_watermark);
 }
 
 /* ---- what follows from moves ---- */

@@ -230,7 +230,7 @@ static void count_led(const struct replicas_partition *p, struct replicas_metric
 void replicas_metrics(const struct replicas *r, struct replicas_metrics *ret_metrics)
 {
     *ret_metrics = r->totals;
-    const struct list_node *node;
+    struct list_node *node;
     list_foreach (node, &r->all) {
         const struct replicas_partition *p = CONTAINER_OF(node, struct replicas_partition, link);
         ret_metrics->partitions++;

@@ -50,9 +50,9 @@ static void removal_work(void *arg)
 
 static void removal_arm(struct replicas *r)
 {
-    const struct list_node *node = list_first(&r->removals);
+    struct list_node *node = list_first(&r->removals);
     if (node != NULL && !r->is_stopping) {
-        int64_t due_ms = CONTAINER_OF(node, const struct replicas_removal, link)->due_ms;
+        int64_t due_ms = CONTAINER_OF(node, struct replicas_removal, link)->due_ms;
         env_timer_start(&r->removal_timer, MAX(due_ms - env_now_ms(r->env), 0));
     }
 }
