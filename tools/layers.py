@@ -34,8 +34,10 @@ EXTERNAL_SYMBOLS = {
 }
 # Folders whose names may carry the file's name instead of the folder's: they hold the shared nouns.
 FILE_PREFIXED = {"base", "model"}
-# Further prefixes. client/ holds the public library; alloc.c and error.c each own two nouns.
+# Further prefixes. client/ holds the public library, the parts of broker/ have names of their own;
+# alloc.c and error.c each own two nouns.
 EXTRA_PREFIXES = {
+    "broker": ["api_", "controller_", "metadata_", "replicas_", "settings_"],
     "client": ["klamm_"],
     "env": ["loop_"],
     "base/alloc": ["x", "budget_"],

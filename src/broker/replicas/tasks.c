@@ -118,15 +118,11 @@ static void flush_done(void *arg)
     struct replicas_flush *f = arg;
     struct replicas *r = job_end(&f->job);
     struct replicas_partition *p = r == NULL ? NULL : f->partition;
-    if (p == NULL) {
-        plog_flush_abandon(f->flush);
-    } else {
-        int err = plog_flush_end(f->flush);
-        if (err != 0) {
-            replicas_dir_fail(r, p->dir, err, plog_path(p->log));
-        } else {
-            r->dirs[p->dir].is_dirty[PLOG_CHECKPOINT_RECOVERY_POINT] = true;
-        }
+    int err = plog_flush_end(f->flush); /* knows itself whether the log is still there */
+    if (p != NULL && err != 0) {
+        replicas_dir_fail(r, p->dir, err, plog_path(p->log));
+    } else if (p != NULL) {
+        r->dirs[p->dir].is_dirty[PLOG_CHECKPOINT_RECOVERY_POINT] = true;
     }
     free(f);
     if (r != NULL) {
