@@ -5,6 +5,7 @@ C files: banned functions (base/banned.h), // comments, TODO without an issue nu
 functions too long, too many parameters, no opening comment, no #pragma once, no unit test, layout by
 clang-format. All text files: trailing blanks, tabs, no newline at the end.
 A comment `tidy: long: reason` inside or above a function excuses its length or parameters.
+With --clang-tidy also what .clang-tidy asks for, which takes a minute.
 """
 import argparse
 import concurrent.futures
@@ -19,6 +20,7 @@ FILE_LINES_MAX = 1000
 FUNCTION_LINES_MAX = 70
 PARAMETERS_MAX = 5
 CLANG_FORMAT = "clang-format-14"
+CLANG_TIDY = "clang-tidy-14"
 TEXT_FOLDERS = ["src", "include", "tests", "fuzz", "bench", "tools", "cmake", "schema", "conf"]
 TEXT_SUFFIXES = {".c", ".h", ".py", ".txt", ".cmake", ".schema", ".sh", ".md"}
 # Source files without a unit test file of their own, and why that is right.
@@ -159,28 +161,48 @@ def check_unit_tests(source):
             yield f"{name}: gone: take it off the list in tools/tidy.py"
 
 
-def check_layout(source, paths):
-    if shutil.which(CLANG_FORMAT) is None:
-        print(f"tidy: {CLANG_FORMAT} is not installed, layout not checked", file=sys.stderr)
+def run_in_groups(command, paths, group_size):
+    """What the command says about the files, a group of them a process, on all cores."""
+    if shutil.which(command[0]) is None:
+        print(f"tidy: {command[0]} is not installed, its checks are left out", file=sys.stderr)
         return
-    step = 40
-    groups = [paths[at : at + step] for at in range(0, len(paths), step)]
+    groups = [paths[at : at + group_size] for at in range(0, len(paths), group_size)]
 
     def run(group):
-        command = [CLANG_FORMAT, "--dry-run", "--Werror", "--ferror-limit=1", *map(str, group)]
-        return subprocess.run(command, capture_output=True, text=True).stderr
+        done = subprocess.run([*command, *map(str, group)], capture_output=True, text=True)
+        return done.stdout + done.stderr
 
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        for errors in pool.map(run, groups):
-            for match in re.finditer(r"^(\S+?):(\d+):\d+: error", errors, re.MULTILINE):
-                name = os.path.relpath(match[1], source)
-                yield f"{name}:{match[2]}: layout differs from {CLANG_FORMAT}"
+        for text in pool.map(run, groups):
+            yield from text.splitlines()
+
+
+def check_layout(source, paths):
+    command = [CLANG_FORMAT, "--dry-run", "--Werror", "--ferror-limit=1"]
+    for line in run_in_groups(command, paths, 40):
+        match = re.match(r"(\S+?):(\d+):\d+: error", line)
+        if match:
+            name = os.path.relpath(match[1], source)
+            yield f"{name}:{match[2]}: layout differs from {CLANG_FORMAT}"
+
+
+def check_clang_tidy(source, build, paths):
+    command = [CLANG_TIDY, "--quiet", "-p", str(build)]
+    found = set()
+    for line in run_in_groups(command, [p for p in paths if p.suffix == ".c"], 4):
+        match = re.match(r"(\S+?):(\d+):\d+: (?:error|warning): (.*?)(?:,-warnings-as-errors)?\]?$", line)
+        if match:
+            found.add(f"{os.path.relpath(match[1], source)}:{match[2]}: {match[3]}]")
+    yield from sorted(found)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--source", type=pathlib.Path, default=pathlib.Path("."))
-    source = parser.parse_args().source
+    parser.add_argument("--clang-tidy", action="store_true", help="run clang-tidy too")
+    parser.add_argument("--build", type=pathlib.Path, help="a build folder, for clang-tidy")
+    options = parser.parse_args()
+    source = options.source
     banned = list(banned_names(source))
     findings = []
     c_files = []
@@ -193,6 +215,9 @@ def main():
         findings += [f"{path.relative_to(source)}:{n}: {what}" for n, what in sorted(found)]
     findings += check_layout(source, c_files)
     findings += check_unit_tests(source)
+    if options.clang_tidy:
+        in_src = [path for path in c_files if path.is_relative_to(source / "src")]
+        findings += check_clang_tidy(source, options.build, in_src)
     print("\n".join(findings) if findings else "tidy: no findings")
     sys.exit(1 if findings else 0)
 

@@ -463,12 +463,12 @@ int loop_listen(struct env *env, const char *host, uint16_t port, env_accept_fn 
                 void *arg, struct env_listener **ret_listener, struct errmsg *em)
 {
     struct loop *loop = loop_of(env);
-    union address a;
+    union address a = {0};
     int err = listen_resolve(host, port, &a, em);
     if (err != 0) {
         return err;
     }
-    int fd;
+    int fd = -1;
     int failed = listen_open(loop, &a, &fd);
     if (failed != 0) {
         enum error code = failed == EADDRINUSE ? E_EXISTS : error_from_errno(failed);

@@ -76,6 +76,8 @@ size_t wire_field_value_size(const struct wire_field *f)
     return f->kind == WIRE_STRUCT ? f->of->size : kinds[f->kind].size;
 }
 
+/* NOLINTBEGIN(misc-no-recursion): as deep as the schema nests. */
+
 /* ---- defaults ---- */
 
 static void number_store(enum wire_kind kind, void *at, int64_t value)
@@ -590,6 +592,8 @@ static void encode_struct(const struct encoder *e, const struct wire_struct *s, 
         encode_tags(e, s, m);
     }
 }
+
+/* NOLINTEND(misc-no-recursion) */
 
 /* ---- messages ---- */
 
