@@ -127,7 +127,13 @@ struct env_conn_handler {
 /* The accepted conn has no handler yet: on_accept must call env_conn_set_handler or env_conn_close. */
 typedef void (*env_accept_fn)(void *arg, struct env_conn *c);
 
-/* port 0: any free one, see env_listener_port. host is a literal address or a name. */
+/* A host of the form "unix:PATH" is a socket in the file system, for the processes of one machine; its
+ * port does not count. The path is at most ENV_UNIX_PATH_MAX bytes long. The listener does not remove
+ * the file. Not in the simulator. */
+#define ENV_UNIX_PREFIX   "unix:"
+#define ENV_UNIX_PATH_MAX 107
+
+/* port 0: any free one, see env_listener_port. host is a literal address, a name, or "unix:PATH". */
 int env_listen(struct env *env, const char *host, uint16_t port, env_accept_fn on_accept, void *arg,
                struct env_listener **ret_listener, struct errmsg *em) MUST_CHECK;
 uint16_t env_listener_port(const struct env_listener *l);

@@ -1,5 +1,5 @@
 /*
- * TCP sockets through uv_poll: the loop tells readiness, the owner reads and writes.
+ * TCP and UNIX sockets through uv_poll: the loop tells readiness, the owner reads and writes.
  * Invariants: a conn's `closed` runs once, from the loop and last; its descriptor is closed when
  * closing begins, so the other side sees it at once; its memory goes after `closed`. Runs on the
  * loop's thread, but for name resolution, which libuv does on its own pool.
@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <sys/sendfile.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #define ACCEPT_BATCH    64  /* connections taken in one turn of the loop */
@@ -27,6 +28,7 @@ union address {
     struct sockaddr any;
     struct sockaddr_in v4;
     struct sockaddr_in6 v6;
+    struct sockaddr_un local;
     struct sockaddr_storage storage;
 };
 
@@ -71,8 +73,16 @@ static struct loop_conn *conn_of(struct env_conn *c)
 
 /* ---- addresses and options ---- */
 
+static bool address_is_local(const union address *a)
+{
+    return a->any.sa_family == AF_UNIX;
+}
+
 static socklen_t address_len(const union address *a)
 {
+    if (address_is_local(a)) {
+        return sizeof a->local;
+    }
     return a->any.sa_family == AF_INET6 ? sizeof a->v6 : sizeof a->v4;
 }
 
@@ -81,19 +91,31 @@ static bool address_is_loopback(const union address *a)
     if (a->any.sa_family == AF_INET6) {
         return IN6_IS_ADDR_LOOPBACK(&a->v6.sin6_addr);
     }
-    return ntohl(a->v4.sin_addr.s_addr) >> 24 == 127;
+    return !address_is_local(a) && ntohl(a->v4.sin_addr.s_addr) >> 24 == 127;
 }
 
 static uint16_t address_port(const union address *a)
 {
+    if (address_is_local(a)) {
+        return 0;
+    }
     return ntohs(a->any.sa_family == AF_INET6 ? a->v6.sin6_port : a->v4.sin_port);
 }
 
 /* True when host needs no resolver. An empty host is every address. */
 static bool address_parse(const char *host, uint16_t port, union address *ret_address)
 {
+    static const char local[] = ENV_UNIX_PREFIX;
     union address a = {0};
-    if (host[0] == '\0' || inet_pton(AF_INET, host, &a.v4.sin_addr) == 1) {
+    if (strncmp(host, local, sizeof local - 1) == 0) {
+        const char *path = host + sizeof local - 1;
+        _Static_assert(sizeof a.local.sun_path == ENV_UNIX_PATH_MAX + 1, "room for the NUL");
+        if (strlen(path) > ENV_UNIX_PATH_MAX) {
+            return false;
+        }
+        a.local.sun_family = AF_UNIX;
+        memcpy(a.local.sun_path, path, strlen(path));
+    } else if (host[0] == '\0' || inet_pton(AF_INET, host, &a.v4.sin_addr) == 1) {
         a.v4.sin_family = AF_INET;
         a.v4.sin_port = htons(port);
     } else if (inet_pton(AF_INET6, host, &a.v6.sin6_addr) == 1) {
@@ -131,6 +153,10 @@ static const struct addrinfo lookup_hints = {.ai_family = AF_UNSPEC, .ai_socktyp
 static void address_format(const union address *a, char *text, size_t size)
 {
     char host[INET6_ADDRSTRLEN] = "";
+    if (address_is_local(a)) {
+        (void)snprintf(text, size, "unix");
+        return;
+    }
     bool is_v6 = a->any.sa_family == AF_INET6;
     const void *raw = is_v6 ? (const void *)&a->v6.sin6_addr : (const void *)&a->v4.sin_addr;
     CHECK(inet_ntop(a->any.sa_family, raw, host, sizeof host) != NULL);

@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define WATCHDOG_MS 20000
 
@@ -173,6 +174,35 @@ static void bytes_travel_both_ways(void **state)
     assert_int_equal(client.closed, 1);
     assert_int_equal(client.err, 0);
     assert_int_equal(f->last_err, 0); /* an orderly end of the other side */
+}
+
+/* A file socket listens beside the fixture's port; a second listener on the same file is refused. */
+static void file_sockets_carry_bytes_too(void **state)
+{
+    struct fixture *f = *state;
+    char path[] = "/tmp/klamm-loop-XXXXXX";
+    int fd = mkstemp(path);
+    assert_true(fd >= 0);
+    (void)close(fd);
+    assert_int_equal(env_unlink(f->env, path), 0);
+    char host[64];
+    (void)snprintf(host, sizeof host, ENV_UNIX_PREFIX "%s", path);
+    struct errmsg em;
+    env_listener_close(f->listener);
+    assert_int_equal(env_listen(f->env, host, 0, on_accept, f, &f->listener, &em), 0);
+    struct env_listener *second = NULL;
+    assert_int_equal(env_listen(f->env, host, 0, on_accept, f, &second, &em), -E_EXISTS);
+    struct client client = {.fixture = f, .say = "ping", .closes_when_heard = true};
+    connect_client(&client, host);
+    f->stop_after_closed = 1;
+    run(f);
+    assert_string_equal(client.heard, "ping");
+    assert_int_equal(env_unlink(f->env, path), 0);
+    char long_host[200];
+    memset(long_host, 'x', sizeof long_host - 1);
+    long_host[sizeof long_host - 1] = '\0';
+    memcpy(long_host, ENV_UNIX_PREFIX, strlen(ENV_UNIX_PREFIX));
+    assert_int_equal(env_listen(f->env, long_host, 0, on_accept, f, &second, &em), -E_NOT_FOUND);
 }
 
 static void names_are_resolved(void **state)
@@ -398,6 +428,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(bytes_travel_both_ways, setup, teardown),
+        cmocka_unit_test_setup_teardown(file_sockets_carry_bytes_too, setup, teardown),
         cmocka_unit_test_setup_teardown(names_are_resolved, setup, teardown),
         cmocka_unit_test_setup_teardown(unknown_name_is_told_by_closed, setup, teardown),
         cmocka_unit_test_setup_teardown(refused_connection_is_told_by_closed, setup, teardown),
