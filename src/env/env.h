@@ -75,6 +75,7 @@ enum env_open_flags {
     ENV_OPEN_EXCLUSIVE = 8, /* with CREATE: fail with E_EXISTS */
 };
 
+/* Files and devices; directories, FIFOs and sockets get -E_INVALID, and never block. */
 int env_file_open(struct env *env, const char *path, int flags,
                   struct env_file **ret_file) MUST_CHECK;
 struct env_file *env_file_ref(struct env_file *f);

@@ -60,9 +60,14 @@ int loop_file_open(struct env *env, const char *path, int flags, struct env_file
     int mode = (flags & ENV_OPEN_WRITE) != 0 ? O_RDWR : O_RDONLY;
     mode |= (flags & ENV_OPEN_CREATE) != 0 ? O_CREAT : 0;
     mode |= (flags & ENV_OPEN_EXCLUSIVE) != 0 ? O_EXCL : 0;
-    int fd = open_retry(path, mode);
+    int fd = open_retry(path, mode | O_NONBLOCK); /* or a FIFO would block until it has a writer */
     if (fd < 0) {
         return errno_code();
+    }
+    struct stat info;
+    if (fstat(fd, &info) < 0 || (!S_ISREG(info.st_mode) && !S_ISCHR(info.st_mode))) {
+        (void)close(fd); /* nothing was done with it */
+        return -E_INVALID;
     }
     *ret_file = &file_new(env, fd)->file;
     return 0;
