@@ -36,7 +36,7 @@ static void wait_until_idle(struct klamm_client *client)
     struct klamm_error err;
     for (;;) {
         struct klamm_reassignments *moving;
-        must(klamm_list_reassignments(client, NULL, -1, &moving, &err), &err, "list");
+        must(klamm_list_reassignments(client, NULL, &moving, &err), &err, "list");
         int32_t count = moving->count;
         klamm_reassignments_free(moving);
         if (count == 0) {
@@ -53,7 +53,8 @@ static void move_and_time(struct klamm_client *client, const struct klamm_target
     struct klamm_error err;
     struct klamm_partition_results *results;
     double start = now_s();
-    must(klamm_alter_reassignments(client, targets, count, NULL, &results, &err), &err, "alter");
+    struct klamm_alter alter = {.targets = targets, .target_count = count};
+    must(klamm_alter_reassignments(client, &alter, &results, &err), &err, "alter");
     double accepted = now_s() - start;
     for (int32_t i = 0; i < results->count; i++) {
         if (results->list[i].code != 0) {

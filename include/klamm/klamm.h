@@ -59,6 +59,11 @@ struct klamm_partition_ref {
     int32_t partition;
 };
 
+struct klamm_partition_refs {
+    const struct klamm_partition_ref *list;
+    int32_t count;
+};
+
 /* ---- life ---- */
 
 struct klamm_config {
@@ -74,8 +79,12 @@ KLAMM_API int klamm_connect(const struct klamm_config *config, struct klamm_clie
                             struct klamm_error *err);
 /* NULL is fine. */
 KLAMM_API void klamm_close(struct klamm_client *client);
+/* Changes the bound of further calls; timeout_ms must be above 0. */
+KLAMM_API void klamm_set_timeout(struct klamm_client *client, int32_t timeout_ms);
 /* Lets time pass; not bounded by the timeout. Ends early with KLAMM_ERR_INTERRUPTED alone. */
 KLAMM_API int klamm_wait(struct klamm_client *client, int32_t wait_ms, struct klamm_error *err);
+/* "0.1.0" */
+KLAMM_API const char *klamm_version(void);
 /* The protocol's name of an error code ("NOT_CONTROLLER"), or the name of an enum klamm_code. */
 KLAMM_API const char *klamm_code_name(int32_t code);
 
@@ -180,7 +189,9 @@ struct klamm_target {
     struct klamm_ids replicas; /* the wanted list, the preferred leader first */
 };
 
-struct klamm_alter_options {
+struct klamm_alter {
+    const struct klamm_target *targets;
+    int32_t target_count;
     bool keeps_replication_factor; /* refuse targets of another size: needs a server with version 1
                                       of the API (Kafka 4.1, klamm), else KLAMM_ERR_UNSUPPORTED */
     bool forces_cancel;            /* klamm only: cancel even where it loses the leader */
@@ -201,18 +212,16 @@ struct klamm_partition_results {
 
 /*
  * AlterPartitionReassignments. Success means accepted, not done. Results: one for each target, in
- * the order of the targets. A partition named twice is KLAMM_ERR_ARGUMENT. options may be NULL.
+ * the order of the targets. A partition named twice is KLAMM_ERR_ARGUMENT.
  */
 KLAMM_API int klamm_alter_reassignments(struct klamm_client *client,
-                                        const struct klamm_target *targets, int32_t target_count,
-                                        const struct klamm_alter_options *options,
+                                        const struct klamm_alter *alter,
                                         struct klamm_partition_results **ret_results,
                                         struct klamm_error *err);
-/* Elects the preferred leaders. partition_count -1: of all partitions; then only those that changed
- * or failed are in the results, which come in the server's order. */
+/* Elects the preferred leaders. partitions NULL: of all partitions; then only those that changed or
+ * failed are in the results, which come in the server's order. */
 KLAMM_API int klamm_elect_leaders(struct klamm_client *client,
-                                  const struct klamm_partition_ref *partitions,
-                                  int32_t partition_count,
+                                  const struct klamm_partition_refs *partitions,
                                   struct klamm_partition_results **ret_results,
                                   struct klamm_error *err);
 KLAMM_API void klamm_partition_results_free(struct klamm_partition_results *results);
@@ -231,11 +240,10 @@ struct klamm_reassignments {
     const struct klamm_reassignment *list; /* by topic (bytes), then partition */
 };
 
-/* ListPartitionReassignments. partition_count -1: of the whole cluster. Partitions that do not move
- * (or do not exist) are left out. */
+/* ListPartitionReassignments. partitions NULL: of the whole cluster. Partitions that do not move (or
+ * do not exist) are left out. */
 KLAMM_API int klamm_list_reassignments(struct klamm_client *client,
-                                       const struct klamm_partition_ref *partitions,
-                                       int32_t partition_count,
+                                       const struct klamm_partition_refs *partitions,
                                        struct klamm_reassignments **ret_reassignments,
                                        struct klamm_error *err);
 KLAMM_API void klamm_reassignments_free(struct klamm_reassignments *reassignments);
@@ -265,11 +273,10 @@ struct klamm_log_dirs {
     const struct klamm_log_dir *list;
 };
 
-/* DescribeLogDirs of one broker. partition_count -1: all its logs. */
+/* DescribeLogDirs of one broker. partitions NULL: all its logs. */
 KLAMM_API int klamm_describe_log_dirs(struct klamm_client *client, int32_t broker_id,
-                                      const struct klamm_partition_ref *partitions,
-                                      int32_t partition_count, struct klamm_log_dirs **ret_dirs,
-                                      struct klamm_error *err);
+                                      const struct klamm_partition_refs *partitions,
+                                      struct klamm_log_dirs **ret_dirs, struct klamm_error *err);
 KLAMM_API void klamm_log_dirs_free(struct klamm_log_dirs *dirs);
 
 /* ---- configuration ---- */
