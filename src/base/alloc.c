@@ -48,32 +48,45 @@ char *xasprintf(const char *format, ...)
     return text;
 }
 
-void *budget_alloc(struct budget *budget, size_t size)
+bool budget_reserve(struct budget *budget, size_t size)
 {
     if (budget == NULL) {
-        return malloc(size == 0 ? 1 : size);
+        return true;
     }
     if (budget->fail_at > 0 && --budget->fail_at == 0) {
-        return NULL;
+        return false;
     }
     if (size > budget->max - budget->used) {
+        return false;
+    }
+    budget->used += size;
+    return true;
+}
+
+void budget_release(struct budget *budget, size_t size)
+{
+    if (budget != NULL) {
+        CHECK(budget->used >= size);
+        budget->used -= size;
+    }
+}
+
+void *budget_alloc(struct budget *budget, size_t size)
+{
+    if (!budget_reserve(budget, size)) {
         return NULL;
     }
     void *ptr = malloc(size == 0 ? 1 : size);
-    if (ptr != NULL) {
-        budget->used += size;
+    if (ptr == NULL) {
+        budget_release(budget, size);
     }
     return ptr;
 }
 
 void budget_free(struct budget *budget, void *ptr, size_t size)
 {
-    if (ptr == NULL) {
-        return;
+    if (ptr != NULL) {
+        budget_release(budget, size);
+        free(ptr);
     }
-    if (budget != NULL) {
-        CHECK(budget->used >= size);
-        budget->used -= size;
-    }
-    free(ptr);
 }

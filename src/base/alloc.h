@@ -25,6 +25,10 @@ struct budget {
     int64_t fail_at; /* test hook: refuse the call that counts this down to 0; 0 = off */
 };
 
+/* Counts size as used, or refuses: for memory that was allocated before and is used again. budget may
+ * be NULL. */
+bool budget_reserve(struct budget *budget, size_t size) MUST_CHECK;
+void budget_release(struct budget *budget, size_t size);
 /* NULL when size would pass max, or the machine refuses. Not zeroed. budget may be NULL: unbounded. */
 void *budget_alloc(struct budget *budget, size_t size) MUST_CHECK;
 /* size is what was asked for. ptr may be NULL. */

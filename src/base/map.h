@@ -4,8 +4,10 @@
  */
 #pragma once
 
+#include "base/check.h"
 #include "base/hash.h"
 
+#define uthash_fatal(message)          check_failed(__FILE__, __LINE__, (message), NULL)
 #define HASH_FUNCTION(key, len, value) (value) = (unsigned)hash_bytes((key), (len))
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wconversion"

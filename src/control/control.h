@@ -296,6 +296,7 @@ struct control_send {
     int32_t controller_epoch;
     const struct control_receiver *receivers;
     int32_t receiver_count;
+    bool is_deletion; /* StopReplica of a topic being deleted; given back with the answer */
     const struct control_partition *partitions;
     int32_t partition_count;
     const struct model_broker *const *brokers;
@@ -368,6 +369,9 @@ enum control_event_kind {
 struct control_topic_read {
     const struct model_topic *topic;
     const struct model_partition_state *const *states;
+    const int64_t
+        *state_mzxids;        /* parallel to states; NULL = unknown. A broker that registered after
+                                    the state was last written has restarted since */
     bool has_partitions_node; /* /brokers/topics/T/partitions exists */
     int32_t min_insync_replicas;
     bool is_unclean_election_enabled;
@@ -398,20 +402,22 @@ struct control_event {
             const struct slice *names; /* DELETE_TOPICS */
             int32_t name_count;
         };
-        const struct model_producer_block *block; /* PRODUCER_BLOCK; NULL = the znode is empty */
+        /* PRODUCER_BLOCK. An empty znode is a block that ends at -1; NULL = there is no znode. */
+        const struct model_producer_block *block;
         struct {
             uint64_t write_id; /* WRITE_DONE */
             enum control_outcome outcome;
-            int32_t version;                                   /* WRITTEN: the node's version now */
-            const struct model_partition_state *state;         /* CONFLICT of STATE_* */
-            const struct control_topic_read *read;             /* CONFLICT of TOPIC_SET */
+            int32_t version;                           /* WRITTEN: the node's version now */
+            const struct model_partition_state *state; /* CONFLICT of STATE_* */
+            const struct control_topic_read *read;     /* CONFLICT of TOPIC_SET and TOPIC_CREATE */
             const struct model_producer_block *conflict_block; /* CONFLICT of PRODUCER_BLOCK */
             const char *message;                               /* FAILED */
         };
         struct {
             enum control_send_kind send_kind; /* ANSWER */
             struct control_receiver from;     /* epoch: the one the request carried */
-            int16_t error;                    /* top level */
+            bool is_deletion;                 /* of the request */
+            int16_t error;                    /* top level; then answers is empty */
             const struct control_answer_partition *answers;
             int32_t answer_count;
         };

@@ -15,9 +15,12 @@ struct plog_flush *plog_flush_begin(struct plog *p) MUST_CHECK;
 void plog_flush_run(struct plog_flush *f);
 /*
  * Moves the recovery point and frees f; 0, or the error of the sync: the log is failed now (a failed
- * sync is never retried). When the log was freed in between, f->plog is gone: call plog_flush_abandon
- * instead.
+ * sync is never retried). When the log was freed, removed or fully truncated in between, only frees.
  */
 int plog_flush_end(struct plog_flush *f) MUST_CHECK;
-/* Frees f without touching the log: call it from the done function when the plog is freed already. */
-void plog_flush_abandon(struct plog_flush *f);
+/* All three steps at once, blocking. */
+int plog_flush_now(struct plog *p) MUST_CHECK;
+/* For the log itself: it goes away, the flush stays. */
+void plog_flush_detach(struct plog_flush *f);
+/* For the log itself: only what lies below offset may count as synced by f. */
+void plog_flush_lower(struct plog_flush *f, int64_t offset);

@@ -13,9 +13,9 @@
 #include "base/error.h"
 #include "base/uuid.h"
 #include "env/env.h"
+#include "plog/files.h"
 
 struct plog;
-struct plog_files;
 
 /* What a topic's configuration means for its logs; Kafka's names in the comments. */
 struct plog_config {
@@ -31,14 +31,6 @@ struct plog_config {
 
 /* Kafka's defaults. */
 struct plog_config plog_config_default(void);
-
-/* ---- what the logs of one shard share ---- */
-
-/* The descriptors and scratch memory that all logs of one env share. max_open: segments (of up to
- * three descriptors each) kept open at most; at least 1. */
-struct plog_files *plog_files_new(struct env *env, int max_open);
-/* After the last plog is closed. NULL is fine. */
-void plog_files_free(struct plog_files *files);
 
 /* ---- life ---- */
 
@@ -70,8 +62,8 @@ int plog_open(const struct plog_open_args *args, struct plog **ret_plog,
  * not be marked clean. Does nothing for a log without files.
  */
 int plog_close_clean(struct plog *p, struct errmsg *em) MUST_CHECK;
-/* Forgets the log without writing anything (as a crash of the process would). NULL is fine. No flush
- * of it may be running: see flush.h. */
+/* Forgets the log without writing anything (as a crash of the process would). NULL is fine. A flush
+ * that is running goes on without it. */
 void plog_free(struct plog *p);
 /* Takes effect from the next append or retention run on. */
 void plog_set_config(struct plog *p, const struct plog_config *config);

@@ -36,8 +36,7 @@ struct plog_time_hit {
     int32_t leader_epoch;
 };
 
-/* The first record (offset >= log start, < upper) whose timestamp is at least timestamp. Decompresses at most one
- * batch. 0 with offset -1 when there is none. -E_IO, -E_CORRUPT, -E_OFFLINE. */
+/* The first record (offset >= log start, < upper) whose timestamp is at least timestamp. 0 with offset -1 when there is none. -E_IO, -E_CORRUPT, -E_OFFLINE. */
 int plog_find_time(struct plog *p, int64_t timestamp, int64_t upper,
                    struct plog_time_hit *ret_hit) MUST_CHECK;
 /* The first record below the log end with the largest timestamp of the log (ListOffsets -3). */

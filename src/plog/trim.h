@@ -30,8 +30,8 @@ void plog_raise_start(struct plog *p, int64_t offset);
 /*
  * Applies retention by size, time and log start: whole segments below high_watermark leave the log,
  * their files renamed to .deleted. *ret_removal owns them: drive it (removal.h) when
- * file.delete.delay.ms has passed; NULL when nothing left. The caller must have the new log start in the
- * checkpoint before it matters only for offsets inside a segment. -E_IO and kin: the log is failed.
+ * file.delete.delay.ms has passed; NULL when nothing left. The log start rises with it and needs no
+ * checkpoint for that. -E_IO and kin: the log is failed.
  */
 int plog_retain(struct plog *p, int64_t wall_ms, int64_t high_watermark,
                 struct plog_removal **ret_removal, struct errmsg *em) MUST_CHECK;

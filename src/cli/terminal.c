@@ -1,0 +1,76 @@
+/*
+ * Standard streams. A stream that fails (a closed pipe) swallows what follows; the exit code of a
+ * command tells about its work, not about its audience.
+ */
+#include "cli/terminal.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+void cli_terminal_init_captured(struct cli_terminal *t)
+{
+    *t = (struct cli_terminal){.is_captured = true, .columns = 80, .rows = 24};
+    buf_init(&t->out);
+    buf_init(&t->err);
+}
+
+void cli_terminal_init(struct cli_terminal *t)
+{
+    cli_terminal_init_captured(t);
+    t->is_captured = false;
+    const char *kind = getenv("TERM");
+    bool is_dumb = kind == NULL || strcmp(kind, "dumb") == 0;
+    const char *no_color = getenv("NO_COLOR");
+    t->is_terminal = isatty(STDOUT_FILENO) == 1 && !is_dumb;
+    t->has_color = t->is_terminal && (no_color == NULL || no_color[0] == '\0');
+    cli_terminal_measure(t);
+}
+
+void cli_terminal_deinit(struct cli_terminal *t)
+{
+    buf_deinit(&t->out);
+    buf_deinit(&t->err);
+}
+
+void cli_terminal_measure(struct cli_terminal *t)
+{
+    struct winsize size;
+    if (!t->is_captured && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) {
+        t->columns = size.ws_col;
+        t->rows = size.ws_row;
+    }
+}
+
+static void write_all(int fd, const struct buf *b)
+{
+    size_t done = 0;
+    while (done < b->len) {
+        ssize_t taken = write(fd, b->ptr + done, b->len - done);
+        if (taken < 0 && errno == EINTR) {
+            continue;
+        }
+        if (taken <= 0) {
+            return;
+        }
+        done += (size_t)taken;
+    }
+}
+
+void cli_terminal_flush(struct cli_terminal *t)
+{
+    if (!t->is_captured) {
+        write_all(STDERR_FILENO, &t->err);
+        write_all(STDOUT_FILENO, &t->out);
+        buf_clear(&t->err);
+        buf_clear(&t->out);
+    }
+}
+
+const char *cli_terminal_style(const struct cli_terminal *t, enum cli_style style)
+{
+    static const char *const codes[] = {"\033[0m", "\033[1m", "\033[32m", "\033[33m", "\033[31m"};
+    return t->has_color ? codes[style] : "";
+}

@@ -1,0 +1,441 @@
+/*
+ * What the files of the core share. Private to control/.
+ *
+ * The core is level-triggered: an event changes facts and puts the partitions it concerns on the ready
+ * list; control_partition_advance then looks at one partition and starts the next write that its facts
+ * ask for, if none is out. When the write is done the same function looks again. Nothing waits inside
+ * a call, and a new controller resumes everything by putting every partition on the list.
+ */
+#pragma once
+
+#include "base/alloc.h"
+#include "base/check.h"
+#include "base/heap.h"
+#include "base/list.h"
+#include "base/map.h"
+#include "base/prng.h"
+#include "control/control.h"
+
+/* ---- brokers ---- */
+
+struct core_broker {
+    struct model_broker model; /* the newest registration */
+    bool is_registered;
+    bool is_alive;         /* registered, and what its former life left behind is cleared away */
+    bool is_shutting_down; /* controlled shutdown; until it registers again */
+    bool is_failing;       /* a down sweep runs: it may not come up before that ends */
+    uint64_t seen;         /* private to control_brokers_set */
+    UT_hash_handle hh;
+};
+
+enum core_sweep_kind {
+    SWEEP_LOAD,     /* a new controller tells every partition */
+    SWEEP_UP,       /* a broker came */
+    SWEEP_DOWN,     /* a broker went */
+    SWEEP_SHUTDOWN, /* a broker asks to leave */
+};
+
+/* A walk over all partitions, a bounded piece a step. */
+struct core_sweep {
+    struct list_node link; /* control.sweeps */
+    enum core_sweep_kind kind;
+    int32_t broker;
+    int32_t pass;
+    struct core_topic *topic; /* next to visit; NULL = the pass is over */
+    int32_t partition;
+    bool is_blocked;              /* waits for a write of the partition it stands on */
+    struct core_request *request; /* SHUTDOWN */
+};
+
+/* ---- partitions ---- */
+
+/* Where a move stands (reassignment.md section 6). Transitions: reassign.c. */
+enum core_phase {
+    PHASE_ASSIGN, /* U1: the triple is to be stored */
+    PHASE_DROP,   /* U3: replicas of an earlier target are to be stopped */
+    PHASE_START,  /* completion test, then A or B */
+    PHASE_COPY,   /* A1 is done: waits until the target is in sync and one of it can lead */
+    PHASE_SHRINK, /* B3 is done: the removed replicas are to leave the ISR and to be stopped */
+    PHASE_STORE,  /* B4 is done: the plain list is to be stored */
+    PHASE_COUNT
+};
+
+struct core_move {
+    struct list_node link; /* control.moves */
+    struct core_partition *partition;
+    enum core_phase phase;
+    struct ids target;      /* TRS */
+    bool shows_target;      /* from B3 on brokers are told TRS alone */
+    enum core_phase before; /* ASSIGN: where to go back to when it cannot be stored */
+    bool is_fresh;          /* ASSIGN: there was no move before */
+    bool is_forced;         /* the operator accepts to lose the leader */
+    bool is_wait_logged;
+    const char *note;       /* goes with the answer; a constant, or NULL */
+    struct ids dropped;     /* U3: who is to be stopped */
+    bool has_next;          /* next waits for, or is in, a topic write */
+    struct assignment next; /* what the topic znode is to say */
+    bool is_change_out;     /* in topic.writing, else in topic.changes */
+    struct list_node change;
+    struct list answers; /* core_op: requests answered when the move settles */
+};
+
+struct core_partition {
+    struct core_topic *topic;
+    int32_t index;
+    bool has_state;
+    bool is_lost;                       /* its znode vanished: nothing is tried any more */
+    struct model_partition_state state; /* as stored */
+    struct assignment stored;           /* as in the topic znode */
+    struct ids offline;                 /* brokers that have it in a failed directory */
+    struct ids suspects;                /* ISR members that restarted unseen */
+    bool is_leader_suspect;             /* so did the leader, and there is nobody better */
+    struct ids deleting;                /* brokers that have yet to delete it */
+    struct core_write *write;           /* of the state, out */
+    struct core_move *move;
+    struct core_tell *tell; /* this step's requests to brokers */
+    struct list ops;        /* core_op: requests that wait for their turn */
+    struct list_node ready; /* control.ready */
+    uint64_t seen_request;  /* duplicates in one request: its serial, and the entry */
+    int32_t seen_index;
+};
+
+/* ---- topics ---- */
+
+enum core_deletion {
+    DELETION_NONE,
+    DELETION_QUEUED,   /* waits for writes to end and for every replica to be reachable */
+    DELETION_STOPPING, /* waits for the brokers' answers */
+    DELETION_REMOVING, /* the znodes are being removed */
+};
+
+struct core_topic {
+    char *name;
+    char *collision; /* the name with '.' as '_' */
+    struct uuid id;
+    int32_t version;
+    uint64_t serial; /* order of arrival */
+    int32_t partition_count;
+    struct core_partition **partitions;
+    int32_t min_insync_replicas;
+    bool is_unclean_election_enabled;
+    bool has_partitions_node;
+    bool has_collision_key;   /* in control.topics_by_collision */
+    bool is_creating;         /* reserved: the create write is out; not visible yet */
+    bool needs_id;            /* the znode has none yet */
+    struct core_write *write; /* of the topic znode or its partitions node, out */
+    int32_t writes_pending;   /* of the topic and its partitions */
+    int32_t stateless_count;  /* partitions without state */
+    struct list changes;      /* core_move.change: for the next topic write */
+    struct list writing;      /* core_move.change: in the write that is out */
+    struct list grows;        /* core_op: CreatePartitions; the first may be in the write */
+    struct assignment *grow;  /* partitions that the write adds, or creates the topic with */
+    int32_t grow_count;
+    struct list creates; /* core_op: CreateTopics, answered when all states exist */
+    struct list deletes; /* core_op: DeleteTopics */
+    enum core_deletion deletion;
+    bool is_queue_out;         /* the write of /admin/delete_topics/T is out */
+    bool is_waiting;           /* QUEUED: for a broker to come */
+    int32_t awaiting;          /* STOPPING: answers due */
+    struct list_node link;     /* control.topic_list */
+    struct list_node dirty;    /* control.dirty_topics */
+    struct list_node deleting; /* control.deleting */
+    UT_hash_handle hh;
+    UT_hash_handle hh_id;
+    UT_hash_handle hh_collision;
+};
+
+/* ---- writes ---- */
+
+/* Why a partition state is written; decides what follows. */
+enum core_why {
+    WHY_CREATE,
+    WHY_REPAIR, /* lost leader, dead ISR members */
+    WHY_DROP,   /* U3 */
+    WHY_RAISE,  /* A1 */
+    WHY_LEAD,   /* B3 */
+    WHY_SHRINK, /* B4 */
+    WHY_OP,     /* the first of partition.ops */
+};
+
+struct core_write {
+    uint64_t id;
+    enum control_write_kind kind;
+    enum core_why why;
+    struct core_topic *topic; /* NULL for the producer block, and for DELETE_DROP */
+    struct core_partition *partition;
+    struct model_partition_state state; /* STATE_*: as it will be stored; version = expected */
+    struct model_producer_block block;
+    UT_hash_handle hh;
+};
+
+/* ---- requests ---- */
+
+struct core_request {
+    struct list_node link;       /* control.requests or control.answered */
+    struct control_request body; /* copied into arena */
+    uint64_t serial;
+    struct arena arena;
+    int32_t remaining; /* operations not answered yet */
+    bool is_expanding; /* more operations will come */
+    int32_t cursor;    /* expansion */
+    int32_t pass;
+    struct list_node expanding; /* control.expanding */
+    struct list waiting;        /* core_op.waiting */
+    struct core_seen *seen;     /* entries of unknown partitions, for duplicates */
+    struct heap_node deadline;  /* control.deadlines */
+    struct control_reply reply;
+    struct control_result *results;
+    struct control_isr_result *isr_results;
+    struct control_created *created;
+    struct control_tp *remaining_partitions; /* SHUTDOWN */
+    int32_t remaining_cap;
+};
+
+/* A piece of a request that waits at a partition or topic; lives in the request's arena. */
+struct core_op {
+    struct list_node link;
+    struct list *home;        /* topics and blocks: the list it waits in; NULL = none */
+    struct list_node waiting; /* with home: core_request.waiting */
+    bool is_out;              /* CreatePartitions: in the topic write that is out */
+    struct core_request *request;
+    int32_t index; /* entry of the request */
+    struct core_partition *partition;
+};
+
+/* ---- what brokers will be told at the end of the step ---- */
+
+struct core_tell {
+    struct list_node link; /* control.tells */
+    struct core_partition *partition;
+    struct ids state_to;    /* LeaderAndIsr */
+    struct ids new_to;      /* LeaderAndIsr, isNew */
+    struct ids metadata_to; /* UpdateMetadata */
+    bool is_metadata_to_all;
+    struct ids stop;        /* StopReplica, keep */
+    struct ids stop_delete; /* StopReplica, delete */
+};
+
+struct control {
+    struct control_config config;
+    struct prng prng;
+    bool is_elected;
+    bool is_active; /* elected and loaded */
+    bool is_resigning;
+    int32_t epoch;
+    int64_t now_ms;
+    struct control_effects *out; /* of the step that runs */
+    int32_t budget;              /* partitions that this step may still look at */
+    struct core_broker *brokers;
+    int32_t alive_count;
+    struct core_topic *topics;
+    struct core_topic *topics_by_id;
+    struct core_topic *topics_by_collision;
+    struct list topic_list;
+    struct list sweeps;
+    struct list ready;
+    struct list dirty_topics;
+    struct list tells;
+    struct list moves;
+    struct list deleting;
+    struct core_write *writes;
+    int32_t writes_pending;
+    uint64_t next_write_id;
+    uint64_t next_serial;
+    struct list requests;
+    struct list expanding;
+    struct list answered; /* freed by the next step */
+    struct heap deadlines;
+    bool has_block;
+    struct model_producer_block block;
+    bool is_block_out;
+    struct list block_ops; /* core_op: AllocateProducerIds */
+};
+
+/* ---- effects.c ---- */
+struct control_effect *control_effect_add(struct control *c, enum control_effect_kind kind);
+void *control_effect_array(struct control *c, size_t count, size_t size);
+/* Copies the text. */
+void control_log_add(struct control *c, enum control_level level, const char *text);
+void control_resign(struct control *c, const char *reason);
+
+/* ---- brokers.c ---- */
+struct core_broker *control_broker_find(const struct control *c, int32_t id);
+bool control_broker_is_live(const struct control *c, int32_t id); /* alive, not shutting down */
+void control_brokers_set(struct control *c, const struct control_event *event);
+void control_brokers_load(struct control *c, const struct control_event *event);
+void control_brokers_reset(struct control *c);
+/* UpdateMetadata without partitions to every broker. */
+void control_brokers_tell(struct control *c);
+void control_sweep_start(struct control *c, enum core_sweep_kind kind, int32_t broker,
+                         struct core_request *request);
+/* Works on the sweeps within the budget. True when some can go on at once. */
+bool control_sweeps_run(struct control *c);
+/* The topic goes away: no sweep may stand on it. */
+void control_sweeps_leave(struct control *c, const struct core_topic *t);
+
+/* ---- election.c: pure choices; next is a copy of the state, changed when true is returned ---- */
+bool control_replica_is_alive(const struct control *c, const struct core_partition *p, int32_t id);
+bool control_replica_is_online(const struct control *c, const struct core_partition *p, int32_t id);
+/* The first of order that is online and in the ISR; -1 = none. */
+int32_t control_elect_first(const struct control *c, const struct core_partition *p,
+                            const struct ids *order);
+bool control_elect_repair(const struct control *c, const struct core_partition *p,
+                          struct model_partition_state *next);
+bool control_elect_create(const struct control *c, const struct core_partition *p,
+                          struct model_partition_state *next);
+/* KERR_NONE when next is to be written. */
+enum kerr control_elect_asked(const struct control *c, const struct core_partition *p,
+                              bool is_unclean, struct model_partition_state *next);
+/* Controlled shutdown of broker; false: nothing to change, or nobody else can lead. */
+bool control_elect_shutdown(const struct control *c, const struct core_partition *p, int32_t broker,
+                            struct model_partition_state *next);
+
+/* ---- partition.c ---- */
+struct core_partition *control_partition_new(struct control *c, struct core_topic *t, int32_t index,
+                                             const struct assignment *a);
+/* Answers what waits there with `error`. */
+void control_partition_free(struct control *c, struct core_partition *p, enum kerr error);
+struct core_partition *control_partition_find(const struct control *c, struct slice topic,
+                                              int32_t index);
+/* RS as brokers are told. */
+const struct ids *control_partition_replicas(const struct core_partition *p);
+void control_partition_ready(struct control *c, struct core_partition *p);
+void control_partition_advance(struct control *c, struct core_partition *p);
+/* Takes next's memory. */
+void control_partition_write(struct control *c, struct core_partition *p, enum core_why why,
+                             struct model_partition_state *next);
+void control_partition_written(struct control *c, struct core_write *w,
+                               const struct control_event *event);
+/* The broker is neither leader nor a member of the ISR that others could do without. */
+bool control_partition_is_clear_of(const struct control *c, const struct core_partition *p,
+                                   int32_t broker);
+
+/* ---- tell.c ---- */
+void control_tell_state(struct control *c, struct core_partition *p, const struct ids *to);
+void control_tell_new(struct control *c, struct core_partition *p, const struct ids *to);
+void control_tell_metadata(struct control *c, struct core_partition *p);
+void control_tell_metadata_to(struct control *c, struct core_partition *p, int32_t broker);
+void control_tell_stop(struct control *c, struct core_partition *p, int32_t broker, bool is_delete);
+void control_tell_drop(struct control *c, struct core_partition *p);
+void control_tell_flush(struct control *c);
+
+/* ---- reassign.c ---- */
+/* A move that was found in the topic znode. */
+void control_move_resume(struct control *c, struct core_partition *p);
+/* Runs the move until it waits; true when a write was started or the move must not be disturbed. */
+bool control_move_advance(struct control *c, struct core_partition *p);
+/* A broker came back: if it is a target of the move, its phase A runs again. */
+void control_move_restart(struct control *c, struct core_partition *p, int32_t broker);
+/* A step of it was written. */
+void control_move_written(struct control *c, struct core_partition *p, enum core_why why);
+void control_move_stored(struct control *c, struct core_move *m);
+void control_move_store_failed(struct control *c, struct core_move *m, const char *message);
+void control_move_free(struct control *c, struct core_partition *p, enum kerr error);
+/* From SHRINK back to the full list when no target replica can lead any more. */
+void control_move_check_leader(struct control *c, struct core_partition *p);
+/* Alter for a partition that is at rest. True: the operation is over or taken by the move. */
+void control_alter_run(struct control *c, struct core_op *op);
+void control_alter_expand(struct control *c, struct core_request *r);
+void control_seen_clear(struct core_request *r);
+void control_list_run(struct control *c, struct core_request *r);
+
+/* ---- isr.c ---- */
+void control_isr_start(struct control *c, struct core_request *r);
+/* True when a write was started. */
+bool control_isr_run(struct control *c, struct core_op *op);
+void control_isr_answer(struct core_op *op, enum kerr error);
+
+/* ---- elect_request.c ---- */
+void control_elect_start(struct control *c, struct core_request *r);
+bool control_elect_run(struct control *c, struct core_op *op);
+
+/* ---- shutdown.c ---- */
+void control_shutdown_start(struct control *c, struct core_request *r);
+void control_shutdown_visit(struct control *c, struct core_request *r, struct core_partition *p);
+bool control_shutdown_run(struct control *c, struct core_op *op);
+void control_shutdown_done(struct control *c, struct core_op *op);
+
+/* ---- topics.c ---- */
+struct core_topic *control_topic_find(const struct control *c, struct slice name); /* visible */
+struct core_topic *control_topic_find_any(const struct control *c, struct slice name);
+struct core_topic *control_topic_find_id(const struct control *c, struct uuid id);
+struct core_topic *control_topic_new(struct control *c, struct slice name, struct uuid id);
+void control_topic_set_id(struct control *c, struct core_topic *t, struct uuid id);
+void control_topic_add_partitions(struct control *c, struct core_topic *t,
+                                  const struct assignment *list, int32_t count);
+void control_topic_free(struct control *c, struct core_topic *t, enum kerr error);
+void control_topic_read(struct control *c, const struct control_topic_read *read);
+void control_topic_gone(struct control *c, struct slice name);
+void control_topic_config(struct control *c, const struct control_event *event);
+void control_topic_dirty(struct control *c, struct core_topic *t);
+void control_topics_flush(struct control *c);
+void control_topic_written(struct control *c, struct core_write *w,
+                           const struct control_event *event);
+bool control_topic_is_moving(const struct core_topic *t);
+
+/* ---- create.c, grow.c ---- */
+void control_create_start(struct control *c, struct core_request *r);
+void control_create_written(struct control *c, struct core_topic *t,
+                            const struct control_event *event);
+/* Answers the create requests of a topic whose states all exist. */
+void control_create_check(struct control *c, struct core_topic *t);
+/* Kafka's placement without racks: ret is an array of count zeroed assignments. */
+void control_place(struct control *c, int32_t first_index, int32_t count, int32_t factor,
+                   struct assignment *ret);
+void control_grow_start(struct control *c, struct core_request *r);
+/* Judges what waits in topic.grows until one may be written: then topic.grow is set. */
+void control_grow_next(struct control *c, struct core_topic *t);
+/* The write with topic.grow is over. False: there was none. */
+bool control_grow_done(struct control *c, struct core_topic *t, enum kerr error,
+                       const char *message);
+/* It is to be judged again. */
+void control_grow_retry(struct core_topic *t);
+void control_grow_forget(struct core_topic *t);
+
+/* ---- deletion.c ---- */
+void control_delete_start(struct control *c, struct core_request *r);
+void control_delete_queued(struct control *c, struct core_topic *t);
+void control_delete_names(struct control *c, const struct control_event *event);
+void control_delete_advance(struct control *c, struct core_topic *t);
+/* A broker came: what waits for one looks again. */
+void control_delete_advance_all(struct control *c);
+void control_delete_written(struct control *c, const struct core_write *w,
+                            const struct control_event *event);
+void control_delete_answer(struct control *c, struct core_partition *p, int32_t broker,
+                           int16_t error);
+void control_delete_broker_down(struct control *c, struct core_partition *p, int32_t broker);
+
+/* ---- producer_ids.c ---- */
+void control_block_start(struct control *c, struct core_request *r);
+void control_block_written(struct control *c, const struct core_write *w,
+                           const struct control_event *event);
+
+/* ---- request.c ---- */
+void control_request_start(struct control *c, const struct control_request *request);
+struct core_op *control_op_new(struct core_request *r, int32_t index);
+/* Waiting at a topic; such operations can time out. pop gives the first, or NULL. */
+void control_op_wait(struct core_op *op, struct list *at);
+void control_op_unwait(struct core_op *op);
+struct core_op *control_op_pop(struct list *at);
+void control_request_done(struct control *c, struct core_request *r); /* one operation less */
+/* Refuses the whole request. */
+void control_request_fail(struct control *c, struct core_request *r, enum kerr error,
+                          const char *message);
+/* Sets entry index of results and counts it done. message is copied; NULL = none. */
+void control_result_set(struct control *c, struct core_op *op, enum kerr error,
+                        const char *message);
+/* Answers an operation of any kind that cannot go on. */
+void control_op_fail(struct control *c, struct core_op *op, enum kerr error, const char *message);
+/* Starts counting: results, and remaining = count. */
+void control_request_expect(struct core_request *r, int32_t count);
+void control_requests_expand(struct control *c);
+void control_requests_expire(struct control *c);
+void control_requests_flush(struct control *c); /* replies as effects */
+void control_requests_free_answered(struct control *c);
+void control_requests_fail_all(struct control *c);
+
+/* ---- control.c ---- */
+struct core_write *control_write_add(struct control *c, enum control_write_kind kind,
+                                     struct core_topic *t);
+/* The effect of w; topic_node and the like are for the caller to fill. */
+struct control_write *control_write_emit(struct control *c, const struct core_write *w);

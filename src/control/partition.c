@@ -1,0 +1,337 @@
+/*
+ * One partition: its state znode, and the order in which what is asked of it is done: it gets a state,
+ * then a leader and an ISR of living members, then its move goes on, then requests take their turn.
+ * Invariant: at most one write of the state is out; memory holds what is known to be stored.
+ */
+#include "control/core.h"
+
+#include <stdlib.h>
+
+struct core_partition *control_partition_new(struct control *c, struct core_topic *t, int32_t index,
+                                             const struct assignment *a)
+{
+    struct core_partition *p = xalloc(sizeof *p);
+    p->topic = t;
+    p->index = index;
+    p->seen_index = -1;
+    p->state.leader = MODEL_LEADER_NONE;
+    assignment_copy(&p->stored, a);
+    list_init(&p->ops);
+    t->stateless_count++;
+    (void)c;
+    return p;
+}
+
+static void ops_fail(struct control *c, struct core_partition *p, enum kerr error)
+{
+    struct list_node *n = NULL;
+    while ((n = list_pop(&p->ops)) != NULL) {
+        control_op_fail(c, CONTAINER_OF(n, struct core_op, link), error, NULL);
+    }
+}
+
+void control_partition_free(struct control *c, struct core_partition *p, enum kerr error)
+{
+    ops_fail(c, p, error);
+    control_move_free(c, p, error);
+    control_tell_drop(c, p);
+    list_remove(&c->ready, &p->ready);
+    if (!p->has_state) {
+        p->topic->stateless_count--;
+    }
+    model_partition_state_deinit(&p->state);
+    assignment_deinit(&p->stored);
+    ids_deinit(&p->offline);
+    ids_deinit(&p->suspects);
+    ids_deinit(&p->deleting);
+    free(p);
+}
+
+struct core_partition *control_partition_find(const struct control *c, struct slice topic,
+                                              int32_t index)
+{
+    struct core_topic *t = control_topic_find(c, topic);
+    if (t == NULL || index < 0 || index >= t->partition_count ||
+        t->partitions[index]->stored.replicas.count == 0) {
+        return NULL;
+    }
+    return t->partitions[index];
+}
+
+const struct ids *control_partition_replicas(const struct core_partition *p)
+{
+    return p->move != NULL && p->move->shows_target ? &p->move->target : &p->stored.replicas;
+}
+
+void control_partition_ready(struct control *c, struct core_partition *p)
+{
+    if (!list_has(&p->ready)) {
+        list_push_back(&c->ready, &p->ready);
+    }
+}
+
+/* ---- writes of the state ---- */
+
+void control_partition_write(struct control *c, struct core_partition *p, enum core_why why,
+                             struct model_partition_state *next)
+{
+    CHECK(p->write == NULL);
+    struct core_write *w = control_write_add(
+        c, p->has_state ? CONTROL_WRITE_STATE_SET : CONTROL_WRITE_STATE_CREATE, p->topic);
+    w->why = why;
+    w->partition = p;
+    w->state = *next;
+    w->state.controller_epoch = c->epoch;
+    w->state.version = p->has_state ? p->state.version : -1;
+    *next = (struct model_partition_state){0};
+    p->write = w;
+    (void)control_write_emit(c, w);
+}
+
+/* A replica that still leads, or is still in the ISR, must hear of it though it left the list. */
+static void tell_everybody(struct control *c, struct core_partition *p)
+{
+    control_tell_state(c, p, control_partition_replicas(p));
+    control_tell_state(c, p, &p->state.isr);
+}
+
+static void op_written(struct control *c, struct core_partition *p)
+{
+    struct list_node *n = list_pop(&p->ops);
+    CHECK(n != NULL);
+    struct core_op *op = CONTAINER_OF(n, struct core_op, link);
+    enum control_request_kind kind = op->request->body.kind;
+    if (kind == CONTROL_ALTER_PARTITION) {
+        control_tell_metadata(c, p);
+        control_isr_answer(op, KERR_NONE);
+        control_request_done(c, op->request);
+    } else if (kind == CONTROL_ELECT_LEADERS) {
+        tell_everybody(c, p);
+        control_result_set(c, op, KERR_NONE, NULL);
+    } else {
+        CHECK(kind == CONTROL_SHUTDOWN);
+        tell_everybody(c, p);
+        control_shutdown_done(c, op);
+    }
+}
+
+static void written(struct control *c, struct core_partition *p, enum core_why why)
+{
+    switch (why) {
+    case WHY_CREATE:
+        control_tell_new(c, p, control_partition_replicas(p));
+        control_create_check(c, p->topic);
+        break;
+    case WHY_REPAIR:
+        ids_clear(&p->suspects);
+        p->is_leader_suspect = false;
+        tell_everybody(c, p);
+        break;
+    case WHY_DROP:
+    case WHY_RAISE:
+    case WHY_LEAD:
+    case WHY_SHRINK:
+        control_move_written(c, p, why);
+        break;
+    case WHY_OP:
+        op_written(c, p);
+        break;
+    default:
+        CHECK(false);
+    }
+}
+
+static void state_exists(struct core_partition *p)
+{
+    if (!p->has_state) {
+        p->has_state = true;
+        p->topic->stateless_count--;
+    }
+}
+
+/* Somebody else wrote the state (a leader of an old version, or an earlier controller's last write):
+ * look again with what is there. */
+static void conflict(struct control *c, struct core_partition *p, const struct core_write *w,
+                     const struct model_partition_state *present)
+{
+    CHECK(present != NULL);
+    model_partition_state_copy(&p->state, present);
+    state_exists(p);
+    if (present->controller_epoch > c->epoch) {
+        control_resign(c, "a partition state was written by a newer controller");
+        return;
+    }
+    struct list_node *n = list_first(&p->ops);
+    if (w->why == WHY_OP && n != NULL) {
+        struct core_op *op = CONTAINER_OF(n, struct core_op, link);
+        if (op->request->body.kind == CONTROL_ALTER_PARTITION) {
+            (void)list_pop(&p->ops);
+            control_op_fail(c, op, KERR_INVALID_UPDATE_VERSION, NULL);
+        }
+    }
+    control_tell_metadata(c, p);
+}
+
+static void missing(struct control *c, struct core_partition *p, const struct core_write *w)
+{
+    if (w->why == WHY_CREATE && p->topic->has_partitions_node) {
+        p->topic->has_partitions_node = false; /* somebody removed it: make it again, once */
+        return;
+    }
+    struct errmsg em;
+    (void)errmsg_set(&em, E_NOT_FOUND, "%s-%d: its state is gone from the metastore",
+                     p->topic->name, p->index);
+    control_log_add(c, CONTROL_WARNING, em.text);
+    p->is_lost = true;
+    ops_fail(c, p, KERR_UNKNOWN_TOPIC_OR_PARTITION);
+    control_move_free(c, p, KERR_UNKNOWN_TOPIC_OR_PARTITION);
+}
+
+void control_partition_written(struct control *c, struct core_write *w,
+                               const struct control_event *event)
+{
+    struct core_partition *p = w->partition;
+    CHECK(p->write == w);
+    p->write = NULL;
+    switch (event->outcome) {
+    case CONTROL_WRITTEN:
+        model_partition_state_deinit(&p->state);
+        p->state = w->state;
+        w->state.isr = (struct ids){0};
+        p->state.version = event->version;
+        state_exists(p);
+        written(c, p, w->why);
+        break;
+    case CONTROL_CONFLICT:
+        conflict(c, p, w, event->state);
+        break;
+    case CONTROL_MISSING:
+        missing(c, p, w);
+        break;
+    case CONTROL_FAILED:
+        control_resign(c, event->message == NULL ? "a write failed" : event->message);
+        break;
+    case CONTROL_FENCED:
+    default:
+        CHECK(false);
+    }
+    control_partition_ready(c, p);
+}
+
+/* ---- what to do next ---- */
+
+static bool state_create(struct control *c, struct core_partition *p)
+{
+    if (p->stored.replicas.count == 0) {
+        return false;
+    }
+    if (!p->topic->has_partitions_node) {
+        control_topic_dirty(c, p->topic);
+        return false;
+    }
+    struct model_partition_state next = {0};
+    if (!control_elect_create(c, p, &next)) {
+        ids_deinit(&next.isr);
+        return false;
+    }
+    control_partition_write(c, p, WHY_CREATE, &next);
+    return true;
+}
+
+/* The usual case, without allocating. */
+static bool is_healthy(const struct control *c, const struct core_partition *p)
+{
+    if (p->state.leader < 0 || p->is_leader_suspect ||
+        !control_replica_is_alive(c, p, p->state.leader)) {
+        return false;
+    }
+    for (int32_t i = 0; i < p->state.isr.count; i++) {
+        if (!control_replica_is_alive(c, p, p->state.isr.list[i])) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool repair_choose(const struct control *c, const struct core_partition *p,
+                          struct model_partition_state *next)
+{
+    if (!p->has_state || is_healthy(c, p)) {
+        return false;
+    }
+    model_partition_state_copy(next, &p->state);
+    return control_elect_repair(c, p, next);
+}
+
+static bool repair(struct control *c, struct core_partition *p)
+{
+    struct model_partition_state next = {0};
+    bool is_needed = repair_choose(c, p, &next);
+    if (is_needed) {
+        control_partition_write(c, p, WHY_REPAIR, &next);
+    }
+    ids_deinit(&next.isr);
+    return is_needed;
+}
+
+bool control_partition_is_clear_of(const struct control *c, const struct core_partition *p,
+                                   int32_t broker)
+{
+    if (p->write != NULL) {
+        return false;
+    }
+    if (p->is_lost || p->topic->deletion != DELETION_NONE ||
+        (p->state.leader != broker && !ids_has(&p->state.isr, broker))) {
+        return true;
+    }
+    struct model_partition_state next = {0};
+    bool is_needed = repair_choose(c, p, &next);
+    ids_deinit(&next.isr);
+    return !is_needed;
+}
+
+/* The first operation. True when it started a write and stays first until that is done. */
+static bool op_run(struct control *c, struct core_partition *p)
+{
+    struct core_op *op = CONTAINER_OF(list_first(&p->ops), struct core_op, link);
+    switch (op->request->body.kind) {
+    case CONTROL_ALTER_REASSIGNMENTS:
+        control_alter_run(c, op);
+        return false;
+    case CONTROL_ALTER_PARTITION:
+        return control_isr_run(c, op);
+    case CONTROL_ELECT_LEADERS:
+        return control_elect_run(c, op);
+    case CONTROL_SHUTDOWN:
+        return control_shutdown_run(c, op);
+    case CONTROL_LIST_REASSIGNMENTS:
+    case CONTROL_CREATE_TOPICS:
+    case CONTROL_CREATE_PARTITIONS:
+    case CONTROL_DELETE_TOPICS:
+    case CONTROL_ALLOCATE_PRODUCER_IDS:
+    default:
+        CHECK(false);
+        return false;
+    }
+}
+
+void control_partition_advance(struct control *c, struct core_partition *p)
+{
+    if (p->topic->deletion != DELETION_NONE) {
+        ops_fail(c, p, KERR_UNKNOWN_TOPIC_OR_PARTITION);
+        control_delete_advance(c, p->topic);
+        return;
+    }
+    while (p->write == NULL && !p->is_lost && !c->is_resigning) {
+        if (!p->has_state && state_create(c, p)) {
+            return;
+        }
+        control_move_check_leader(c, p);
+        if (repair(c, p) || (p->move != NULL && control_move_advance(c, p))) {
+            return;
+        }
+        if (list_is_empty(&p->ops) || op_run(c, p)) {
+            return;
+        }
+    }
+}
