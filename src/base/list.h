@@ -63,6 +63,16 @@ static inline void list_push_front(struct list *l, struct list_node *n)
     l->count++;
 }
 
+/* Puts n in front of `before`, a node of l, or &l->head for the end. */
+static inline void list_insert_before(struct list *l, struct list_node *before, struct list_node *n)
+{
+    n->prev = before->prev;
+    n->next = before;
+    before->prev->next = n;
+    before->prev = n;
+    l->count++;
+}
+
 static inline void list_remove(struct list *l, struct list_node *n)
 {
     if (n->next != NULL) {

@@ -36,6 +36,20 @@ static void items_leave_in_the_order_of_the_list(void **state)
     assert_true(list_has(&items[1].link));
 }
 
+static void a_node_goes_in_front_of_another(void **state)
+{
+    (void)state;
+    struct list l;
+    list_init(&l);
+    struct item items[3] = {0};
+    list_insert_before(&l, &l.head, &items[2].link); /* the end */
+    list_insert_before(&l, &items[2].link, &items[0].link);
+    list_insert_before(&l, &items[2].link, &items[1].link);
+    for (int i = 0; i < 3; i++) {
+        assert_ptr_equal(&items[i].link, list_pop(&l));
+    }
+}
+
 static void removing_while_walking_and_twice_is_safe(void **state)
 {
     (void)state;
@@ -59,6 +73,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(items_leave_in_the_order_of_the_list),
+        cmocka_unit_test(a_node_goes_in_front_of_another),
         cmocka_unit_test(removing_while_walking_and_twice_is_safe),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
