@@ -48,6 +48,19 @@ static void the_nth_call_fails_once(void **state)
     budget_free(&budget, third, 1);
 }
 
+static void reserved_bytes_count_as_used(void **state)
+{
+    (void)state;
+    struct budget budget = {.max = 100, .fail_at = 3};
+    assert_true(budget_reserve(&budget, 60));
+    assert_false(budget_reserve(&budget, 41));
+    assert_false(budget_reserve(&budget, 1)); /* the third call */
+    budget_release(&budget, 60);
+    assert_int_equal(0, budget.used);
+    assert_true(budget_reserve(NULL, SIZE_MAX));
+    budget_release(NULL, SIZE_MAX);
+}
+
 static void no_budget_is_unbounded(void **state)
 {
     (void)state;
@@ -83,6 +96,7 @@ int main(void)
         cmocka_unit_test(a_budget_counts_what_is_out),
         cmocka_unit_test(a_huge_size_does_not_wrap_around),
         cmocka_unit_test(the_nth_call_fails_once),
+        cmocka_unit_test(reserved_bytes_count_as_used),
         cmocka_unit_test(no_budget_is_unbounded),
         cmocka_unit_test(copies_are_equal_and_zeroes_are_zero),
     };

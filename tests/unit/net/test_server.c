@@ -5,6 +5,8 @@
  */
 #include "net/net.h"
 
+#include "net/abandon.h"
+
 #include "base/endian.h"
 #include "env/loop.h"
 
@@ -192,8 +194,7 @@ static void client_init(struct client *client, struct fixture *f)
 static void client_deinit(struct client *client)
 {
     if (client->conn != NULL) {
-        env_conn_set_handler(client->conn, &client_handler, client);
-        env_conn_close(client->conn);
+        net_abandon(client->conn);
     }
     buf_deinit(&client->say);
     free(client->heard);
