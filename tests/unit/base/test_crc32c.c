@@ -1,7 +1,10 @@
 /*
- * Known answers (RFC 3720 appendix B.4), and every split of a run.
+ * Known answers (RFC 3720 appendix B.4), every split of a run, and a bit-by-bit reference for lengths
+ * that reach all of the fast paths, at any alignment.
  */
 #include "base/crc32c.h"
+
+#include "base/prng.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -42,9 +45,43 @@ static void parts_give_the_sum_of_the_whole(void **state)
     }
 }
 
+static uint32_t reference(uint32_t crc, const uint8_t *at, size_t len)
+{
+    crc = ~crc;
+    for (size_t i = 0; i < len; i++) {
+        crc ^= at[i];
+        for (int bit = 0; bit < 8; bit++) {
+            crc = (crc & 1) != 0 ? (crc >> 1) ^ 0x82f63b78u : crc >> 1;
+        }
+    }
+    return ~crc;
+}
+
+static void every_length_and_alignment_matches_the_reference(void **state)
+{
+    (void)state;
+    static uint8_t bytes[20000];
+    struct prng prng;
+    prng_init(&prng, 42);
+    for (size_t i = 0; i < sizeof bytes; i++) {
+        bytes[i] = (uint8_t)prng_u64(&prng);
+    }
+    for (size_t len = 0; len < 900; len++) {
+        size_t at = len % 17;
+        assert_int_equal(crc32c(0, bytes + at, len), reference(0, bytes + at, len));
+    }
+    for (int i = 0; i < 100; i++) {
+        size_t at = (size_t)prng_below(&prng, 64);
+        size_t len = (size_t)prng_below(&prng, sizeof bytes - 64);
+        uint32_t start = (uint32_t)prng_u64(&prng);
+        assert_int_equal(crc32c(start, bytes + at, len), reference(start, bytes + at, len));
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_length_and_alignment_matches_the_reference),
         cmocka_unit_test(known_answers),
         cmocka_unit_test(parts_give_the_sum_of_the_whole),
     };
