@@ -36,4 +36,6 @@ add_test(NAME lint/layers COMMAND ${Python3_EXECUTABLE} ${CMAKE_SOURCE_DIR}/tool
     --source ${CMAKE_SOURCE_DIR} --build ${CMAKE_BINARY_DIR})
 add_test(NAME lint/tools COMMAND ${Python3_EXECUTABLE} -B -m unittest discover
     -s ${CMAKE_SOURCE_DIR}/tests/tools)
-set_tests_properties(lint/layers lint/tools PROPERTIES LABELS unit)
+add_test(NAME lint/tidy COMMAND ${Python3_EXECUTABLE} ${CMAKE_SOURCE_DIR}/tools/tidy.py
+    --source ${CMAKE_SOURCE_DIR} --pending-tests)
+set_tests_properties(lint/layers lint/tidy lint/tools PROPERTIES LABELS unit)

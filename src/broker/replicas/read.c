@@ -171,6 +171,7 @@ void replicas_read_sent(struct replicas *r, const struct replicas_read *read)
 
 /* ---- watches ---- */
 
+/* tidy: long: topic and partition are one name. */
 bool replicas_watch_start(struct replicas *r, struct replicas_watch *watch, struct slice topic,
                           int32_t partition, int mask, replicas_watch_fn fn)
 {
