@@ -49,7 +49,7 @@ PURE_LIBC = re.compile(
     r"|pbrk)|(str|__isoc23_str)to(l|ll|ul|ull|d)|malloc|calloc|realloc|free|abort|qsort|bsearch"
     r"|v?snprintf|v?asprintf|__v?snprintf_chk|__v?asprintf_chk|__mem\w+_chk|__stack_chk_fail"
     r"|__errno_location|__ctype_\w+|u?labs|ldexp|frexp|floor|ceil|round|log2?|exp2?|pow|sqrt"
-    r"|_GLOBAL_OFFSET_TABLE_|__(a|ub|t)san_\w+|__sanitizer_\w+|__gcov_\w+|__sancov_\w+|__tls_get_addr"
+    r"|_GLOBAL_OFFSET_TABLE_|__(a|ub|t)san_\w+|__sanitizer_\w+|__gcov_\w+|__(start_|stop_)?__sancov_\w+|__sancov_\w+|__tls_get_addr"
 )
 # The kernel's doors: for env/ alone, and for the programs' own folders.
 KERNEL = re.compile(
