@@ -19,7 +19,7 @@
 struct env;
 struct broker;
 struct metastore_factory;
-struct auth_acl;
+struct auth_acls;
 
 #define BROKER_LOG_DIRS_MAX 64
 
@@ -29,7 +29,7 @@ struct broker_setting {
     const char *value;
 };
 
-/* Everything is copied by broker_new. */
+/* Everything is copied by broker_new, unless said otherwise. */
 struct broker_config {
     int32_t id;                  /* broker.id, >= 0 */
     const char *host;            /* where to listen, and what is advertised to clients */
@@ -39,13 +39,14 @@ struct broker_config {
     int64_t session_timeout_ms;            /* zookeeper.session.timeout.ms; 0 = 18000 */
     const struct broker_setting *settings; /* Kafka's property names; later ones win */
     int32_t setting_count;
-    const struct auth_acl *acls; /* who may do what; acl_count 0 = everybody everything */
-    int32_t acl_count;
+    const struct auth_acls *acls;             /* borrowed; NULL = everybody may do everything */
+    void (*log)(void *arg, const char *line); /* for the operator; may be NULL */
+    void *log_arg;
 };
 
 /* on_ready: registered in /brokers/ids and the first UpdateMetadata has arrived; comes once.
  * on_fatal: the broker cannot go on (duplicate id, other cluster id, all log directories offline); the
- * owner frees it, not from inside the callback. Either may be NULL. */
+ * owner frees it, not from inside the callback. Either may be NULL. Neither may free the broker. */
 struct broker_events {
     void (*on_ready)(void *arg);
     void (*on_fatal)(void *arg, const char *reason);
@@ -54,7 +55,8 @@ struct broker_events {
 
 /*
  * NULL with em when a setting is wrong: em names key, value and reason. Touches neither disk nor
- * network. factory must outlive the broker. Unknown setting keys are told by log lines (stderr).
+ * network. factory must outlive the broker, and so must controller_env's loop: the controller is
+ * freed there, soon after broker_free. Unknown setting keys are told by log lines.
  */
 struct broker *broker_new(struct env *env, struct env *controller_env,
                           const struct broker_config *config, struct metastore_factory *factory,

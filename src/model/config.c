@@ -312,6 +312,31 @@ bool config_get_text(const struct config_set *set, int key, char *ret, size_t si
     return true;
 }
 
+int config_synonyms(const struct config_set *set, int key,
+                    struct config_synonym ret[CONFIG_SYNONYMS_MAX])
+{
+    enum config_scope scope = set->scope;
+    int count = 0;
+    while (true) {
+        const struct config_def *def = config_def_at(scope, key);
+        const struct config_set *s = chain_of(set, scope);
+        for (; s != NULL && s->scope == scope; s = s->parent) {
+            if (s->texts[key] != NULL) {
+                CHECK(count < CONFIG_SYNONYMS_MAX);
+                ret[count++] = (struct config_synonym){def->name, s->texts[key], s->source};
+            }
+        }
+        if (def->fallback == CONFIG_KEY_NONE) {
+            CHECK(count < CONFIG_SYNONYMS_MAX);
+            ret[count++] =
+                (struct config_synonym){def->name, def->default_text, CONFIG_SOURCE_DEFAULT};
+            return count;
+        }
+        key = def->fallback;
+        scope = CONFIG_SCOPE_BROKER;
+    }
+}
+
 bool config_list_has(const char *list, const char *item)
 {
     struct slice rest = slice_str(list);

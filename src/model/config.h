@@ -107,6 +107,16 @@ const char *config_get_string(const struct config_set *set, int key);
 /* Any type as text into ret (size bytes, truncated to fit), with where it came from. False = null. */
 bool config_get_text(const struct config_set *set, int key, char *ret, size_t size,
                      enum config_source *ret_source);
+/* One value that stands for a property, as DescribeConfigs lists them: the strongest first. */
+struct config_synonym {
+    const char *name;  /* of the property that holds it */
+    const char *value; /* borrowed; NULL = no value */
+    enum config_source source;
+};
+#define CONFIG_SYNONYMS_MAX 32
+/* Every value set for key or for what it falls back to, then the default. Returns how many. */
+int config_synonyms(const struct config_set *set, int key,
+                    struct config_synonym ret[CONFIG_SYNONYMS_MAX]);
 /* A LIST value has the item. */
 bool config_list_has(const char *list, const char *item);
 

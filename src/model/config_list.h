@@ -66,6 +66,8 @@
  X(REPLICA_FETCH_MAX_BYTES, "replica.fetch.max.bytes", CONFIG_INT, "1048576", CONFIG_FROM_0_INT, NULL, CONFIG_ALONE, false, "Bytes a follower asks of one partition.") \
  X(REPLICA_FETCH_RESPONSE_MAX_BYTES, "replica.fetch.response.max.bytes", CONFIG_INT, "10485760", CONFIG_FROM_0_INT, NULL, CONFIG_ALONE, false, "Bytes a follower asks in one fetch.") \
  X(REPLICA_FETCH_BACKOFF_MS, "replica.fetch.backoff.ms", CONFIG_INT, "1000", CONFIG_FROM_0_INT, NULL, CONFIG_ALONE, false, "Pause of a follower after an error.") \
+ X(NUM_REPLICA_FETCHERS, "num.replica.fetchers", CONFIG_INT, "1", 1, 16, NULL, CONFIG_ALONE, false, "Connections to each leader that replicas are fetched over.") \
+ X(LOG_FLUSH_CHECKPOINT_MS, "log.flush.offset.checkpoint.interval.ms", CONFIG_INT, "60000", CONFIG_FROM_1_INT, NULL, CONFIG_ALONE, false, "How often recovery points are written to disk.") \
  X(REPLICA_HW_CHECKPOINT_MS, "replica.high.watermark.checkpoint.interval.ms", CONFIG_LONG, "5000", CONFIG_FROM_1, NULL, CONFIG_ALONE, false, "How often high watermarks are written to disk.") \
  X(REPLICA_SOCKET_TIMEOUT_MS, "replica.socket.timeout.ms", CONFIG_INT, "30000", CONFIG_FROM_1_INT, NULL, CONFIG_ALONE, false, "How long a follower waits for its leader's answer.") \
  X(CONTROLLER_SOCKET_TIMEOUT_MS, "controller.socket.timeout.ms", CONFIG_INT, "30000", CONFIG_FROM_1_INT, NULL, CONFIG_ALONE, false, "How long the controller and its brokers wait for each other's answers.") \

@@ -137,6 +137,30 @@ static void retention_falls_back_over_units(void **state)
     config_set_deinit(&file);
 }
 
+static void synonyms_are_listed_strongest_first(void **state)
+{
+    (void)state;
+    struct config_set file;
+    struct config_set topic;
+    struct config_synonym found[CONFIG_SYNONYMS_MAX];
+    config_set_init(&file, CONFIG_SCOPE_BROKER, CONFIG_SOURCE_STATIC, NULL);
+    config_set_init(&topic, CONFIG_SCOPE_TOPIC, CONFIG_SOURCE_TOPIC, &file);
+    put(&topic, "retention.ms", "5");
+    put(&file, "log.retention.minutes", "9");
+    assert_int_equal(config_synonyms(&topic, CONFIG_TOPIC_RETENTION_MS, found), 3);
+    assert_string_equal(found[0].name, "retention.ms");
+    assert_string_equal(found[0].value, "5");
+    assert_int_equal(found[0].source, CONFIG_SOURCE_TOPIC);
+    assert_string_equal(found[1].name, "log.retention.minutes");
+    assert_string_equal(found[1].value, "9");
+    assert_int_equal(found[1].source, CONFIG_SOURCE_STATIC);
+    assert_string_equal(found[2].name, "log.retention.hours");
+    assert_string_equal(found[2].value, "168");
+    assert_int_equal(found[2].source, CONFIG_SOURCE_DEFAULT);
+    config_set_deinit(&topic);
+    config_set_deinit(&file);
+}
+
 static void lines_split_at_the_first_equals_sign(void **state)
 {
     (void)state;
@@ -167,6 +191,7 @@ int main(void)
         cmocka_unit_test(wrong_values_are_refused_with_key_value_and_reason),
         cmocka_unit_test(topic_value_wins_over_broker_value),
         cmocka_unit_test(retention_falls_back_over_units),
+        cmocka_unit_test(synonyms_are_listed_strongest_first),
         cmocka_unit_test(lines_split_at_the_first_equals_sign),
         cmocka_unit_test(list_items_are_found_between_commas),
     };

@@ -1,0 +1,92 @@
+/*
+ * Pieces of answers: endpoints, partitions as clients see them, authorised operations.
+ */
+#include "broker/api/answers.h"
+
+#include "base/check.h"
+
+bool api_topic_is_internal(struct slice name)
+{
+    return slice_equal_str(name, "__consumer_offsets") ||
+           slice_equal_str(name, "__transaction_state");
+}
+
+static bool has_node(const struct api_endpoint *list, int32_t count, int32_t id)
+{
+    for (int32_t i = 0; i < count; i++) {
+        if (list[i].node_id == id) {
+            return true;
+        }
+    }
+    return false;
+}
+
+int32_t api_endpoints(const struct metadata *m, const int32_t *ids, int32_t count,
+                      struct api_endpoint *ret, int32_t max)
+{
+    int32_t found = 0;
+    for (int32_t i = 0; i < count && found < max; i++) {
+        const struct metadata_broker *broker = ids[i] < 0 ? NULL : metadata_broker_find(m, ids[i]);
+        if (broker != NULL && !has_node(ret, found, ids[i])) {
+            ret[found++] = (struct api_endpoint){
+                .node_id = broker->id,
+                .host = slice_str(broker->host),
+                .port = broker->port,
+                .rack = slice_str(broker->rack),
+            };
+        }
+    }
+    return found;
+}
+
+bool api_partition_view(struct api_request *r, const struct metadata_partition *p,
+                        struct api_partition_view *ret_view)
+{
+    const struct metadata *m = r->api->parts.metadata;
+    bool has_leader = p->leader >= 0 && metadata_broker_find(m, p->leader) != NULL;
+    ret_view->error = has_leader ? KERR_NONE : KERR_LEADER_NOT_AVAILABLE;
+    ret_view->leader = has_leader ? p->leader : -1;
+    ret_view->offline_count = 0;
+    ret_view->offline = api_array(r, p->replicas.count, sizeof(int32_t));
+    if (ret_view->offline == NULL) {
+        return false;
+    }
+    for (int32_t i = 0; i < p->replicas.count; i++) {
+        int32_t id = p->replicas.list[i];
+        if (metadata_broker_find(m, id) == NULL || ids_has(&p->offline, id)) {
+            ret_view->offline[ret_view->offline_count++] = id;
+        }
+    }
+    return true;
+}
+
+int32_t api_controller_id(const struct api_request *r)
+{
+    const struct metadata *m = r->api->parts.metadata;
+    int32_t id = metadata_controller(m);
+    return id >= 0 && metadata_broker_find(m, id) != NULL ? id : -1;
+}
+
+int32_t api_topic_operations(void)
+{
+    return 1 << AUTH_OPERATION_READ | 1 << AUTH_OPERATION_WRITE | 1 << AUTH_OPERATION_CREATE |
+           1 << AUTH_OPERATION_DELETE | 1 << AUTH_OPERATION_ALTER | 1 << AUTH_OPERATION_DESCRIBE |
+           1 << AUTH_OPERATION_DESCRIBE_CONFIGS | 1 << AUTH_OPERATION_ALTER_CONFIGS;
+}
+
+int32_t api_cluster_operations(const struct api_request *r)
+{
+    static const enum auth_operation operations[] = {
+        AUTH_OPERATION_CREATE,           AUTH_OPERATION_ALTER,
+        AUTH_OPERATION_DESCRIBE,         AUTH_OPERATION_CLUSTER_ACTION,
+        AUTH_OPERATION_DESCRIBE_CONFIGS, AUTH_OPERATION_ALTER_CONFIGS,
+        AUTH_OPERATION_IDEMPOTENT_WRITE,
+    };
+    int32_t mask = 0;
+    for (size_t i = 0; i < ARRAY_LEN(operations); i++) {
+        if (api_is_allowed_on_cluster(r, operations[i])) {
+            mask |= 1 << operations[i];
+        }
+    }
+    return mask;
+}

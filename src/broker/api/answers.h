@@ -1,0 +1,40 @@
+/*
+ * Pieces that several handlers put into their answers.
+ */
+#pragma once
+
+#include "broker/api/request.h"
+#include "broker/metadata/metadata.h"
+
+/* "__consumer_offsets" and "__transaction_state". */
+bool api_topic_is_internal(struct slice name);
+
+/* A place among the node_endpoints of Produce and Fetch answers. */
+struct api_endpoint {
+    int32_t node_id;
+    struct slice host;
+    int32_t port;
+    struct slice rack;
+};
+
+/* The distinct live brokers among ids (negative ones are skipped): at most max are written to ret.
+ * Returns how many. The text is borrowed from the metadata cache. */
+int32_t api_endpoints(const struct metadata *m, const int32_t *ids, int32_t count,
+                      struct api_endpoint *ret, int32_t max);
+
+/* How clients see one partition: who leads, with the error to say, and which replicas are offline. */
+struct api_partition_view {
+    int16_t error; /* 0, or LEADER_NOT_AVAILABLE */
+    int32_t leader;
+    int32_t *offline; /* from the arena */
+    int32_t offline_count;
+};
+/* False past the arena's bound. */
+bool api_partition_view(struct api_request *r, const struct metadata_partition *p,
+                        struct api_partition_view *ret_view) MUST_CHECK;
+
+/* The controller, when it is a live broker; else -1. */
+int32_t api_controller_id(const struct api_request *r);
+/* Bit n = ACL operation n. */
+int32_t api_topic_operations(void);
+int32_t api_cluster_operations(const struct api_request *r);

@@ -1,0 +1,49 @@
+/*
+ * The server of a broker: the listener, the table of APIs and their versions, and one handler file
+ * per API. Requests are decoded here, answered in place or parked; E_ codes become protocol codes
+ * (errors.h) here and nowhere else. Spec: docs/spec/protocol.md.
+ *
+ * Everything runs on parts->env. The parts are borrowed and must outlive the api; what calls back into
+ * requests (replicas, controller, channel) is closed before api_free.
+ */
+#pragma once
+
+#include "base/error.h"
+#include "base/uuid.h"
+#include "env/env.h"
+
+struct api;
+struct auth_acls;
+struct controller_channel;
+struct controller_link;
+struct metadata;
+struct replicas;
+struct settings;
+
+/* The rest of the broker, as handlers see it. */
+struct api_parts {
+    struct env *env;
+    int32_t broker_id;
+    const char *host; /* where to listen */
+    uint16_t port;    /* 0 = any */
+    struct settings *settings;
+    struct metadata *metadata;
+    struct replicas *replicas;
+    struct controller_link *controller;
+    struct controller_channel *channel; /* to the active controller */
+    const struct auth_acls *acls;       /* NULL = everybody may do everything */
+    void *arg;
+    /* "" while unknown. Borrowed. */
+    const char *(*cluster_id)(void *arg);
+    /* Our registration; -1 while there is none. */
+    int64_t (*broker_epoch)(void *arg);
+    /* An UpdateMetadata was taken into the cache. */
+    void (*metadata_changed)(void *arg);
+};
+
+/* Listens. */
+int api_new(const struct api_parts *parts, struct api **ret_api, struct errmsg *em) MUST_CHECK;
+uint16_t api_port(const struct api *a);
+/* Closes the listener, all connections and all requests; parked ones are never answered. NULL is
+ * fine. */
+void api_free(struct api *a);

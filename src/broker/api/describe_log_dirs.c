@@ -1,0 +1,149 @@
+/*
+ * DescribeLogDirs, versions 1-4 (protocol.md 5.5): one result a log directory, its partitions grouped
+ * by topic.
+ */
+#include "wire/describe_log_dirs.h"
+
+#include "base/check.h"
+#include "broker/api/handlers.h"
+#include "broker/api/request.h"
+#include "broker/replicas/replicas.h"
+
+#include <stdlib.h>
+
+/* One hosted partition, kept in the request's arena. */
+struct entry {
+    const char *topic;
+    int32_t partition;
+    int64_t size;
+    int64_t offset_lag;
+};
+
+struct listing {
+    struct api_request *r;
+    const struct wire_describe_log_dirs_request *req;
+    struct entry *entries; /* NULL while counting */
+    int32_t count;
+    bool failed;
+};
+
+static bool is_wanted(const struct wire_describe_log_dirs_request *req,
+                      const struct replicas_log_info *info)
+{
+    if (req->topics_count < 0) {
+        return true;
+    }
+    for (int32_t i = 0; i < req->topics_count; i++) {
+        if (!slice_equal_str(req->topics[i].topic, info->topic)) {
+            continue;
+        }
+        for (int32_t j = 0; j < req->topics[i].partitions_count; j++) {
+            if (req->topics[i].partitions[j] == info->partition) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+static void note_log(void *arg, const struct replicas_log_info *info)
+{
+    struct listing *listing = arg;
+    if (listing->failed || !is_wanted(listing->req, info)) {
+        return;
+    }
+    if (listing->entries != NULL) {
+        struct entry *entry = &listing->entries[listing->count];
+        entry->topic = arena_str(&listing->r->arena, slice_str(info->topic));
+        entry->partition = info->partition;
+        entry->size = info->size;
+        entry->offset_lag = info->offset_lag;
+        listing->failed = entry->topic == NULL;
+    }
+    listing->count++;
+}
+
+static int entry_compare(const void *a, const void *b)
+{
+    const struct entry *x = a;
+    const struct entry *y = b;
+    int order = strcmp(x->topic, y->topic);
+    return order != 0 ? order : (x->partition > y->partition) - (x->partition < y->partition);
+}
+
+/* Sorted entries become topics with partitions. */
+static bool fill_topics(struct api_request *r, const struct listing *listing,
+                        struct wire_describe_log_dirs_response_results *out)
+{
+    struct wire_describe_log_dirs_response_results_topics_partitions *partitions =
+        api_array(r, listing->count, sizeof *partitions);
+    out->topics = api_array(r, listing->count, sizeof *out->topics);
+    if (partitions == NULL || out->topics == NULL) {
+        return false;
+    }
+    for (int32_t i = 0; i < listing->count; i++) {
+        const struct entry *entry = &listing->entries[i];
+        if (i == 0 || strcmp(entry->topic, listing->entries[i - 1].topic) != 0) {
+            out->topics[out->topics_count].name = slice_str(entry->topic);
+            out->topics[out->topics_count].partitions = &partitions[i];
+            out->topics_count++;
+        }
+        out->topics[out->topics_count - 1].partitions_count++;
+        partitions[i].partition_index = entry->partition;
+        partitions[i].partition_size = entry->size;
+        partitions[i].offset_lag = entry->offset_lag;
+    }
+    return true;
+}
+
+static bool fill_dir(struct api_request *r, const struct wire_describe_log_dirs_request *req,
+                     int32_t dir, struct wire_describe_log_dirs_response_results *out)
+{
+    struct replicas *replicas = r->api->parts.replicas;
+    struct replicas_dir_info info;
+    struct listing listing = {.r = r, .req = req};
+    replicas_dir_get(replicas, dir, &info);
+    wire_describe_log_dirs_response_results_init(out);
+    out->log_dir = slice_str(info.path);
+    out->total_bytes = info.total_bytes;
+    out->usable_bytes = info.usable_bytes;
+    if (info.is_offline) {
+        out->error_code = KERR_KAFKA_STORAGE_ERROR;
+        return true;
+    }
+    replicas_each_log(replicas, dir, note_log, &listing);
+    listing.entries = api_array(r, listing.count, sizeof *listing.entries);
+    if (listing.entries == NULL) {
+        return false;
+    }
+    listing.count = 0;
+    replicas_each_log(replicas, dir, note_log, &listing);
+    if (listing.failed) {
+        return false;
+    }
+    qsort(listing.entries, (size_t)listing.count, sizeof *listing.entries, entry_compare);
+    return fill_topics(r, &listing, out);
+}
+
+void api_handle_describe_log_dirs(struct api_request *r, const void *body)
+{
+    const struct wire_describe_log_dirs_request *req = body;
+    struct wire_describe_log_dirs_response resp;
+    wire_describe_log_dirs_response_init(&resp);
+    if (!api_is_allowed_on_cluster(r, AUTH_OPERATION_DESCRIBE)) {
+        resp.error_code = KERR_CLUSTER_AUTHORIZATION_FAILED;
+        api_respond(r, &resp);
+        return;
+    }
+    resp.results_count = replicas_dir_count(r->api->parts.replicas);
+    resp.results = api_array(r, resp.results_count, sizeof *resp.results);
+    bool is_ok = resp.results != NULL;
+    for (int32_t i = 0; is_ok && i < resp.results_count; i++) {
+        is_ok = fill_dir(r, req, i, &resp.results[i]);
+    }
+    if (is_ok) {
+        api_respond(r, &resp);
+    } else {
+        api_close(r);
+    }
+}

@@ -1,0 +1,226 @@
+/*
+ * AlterPartitionReassignments, versions 0-1, and ListPartitionReassignments, version 0
+ * (docs/spec/reassignment.md sections 2 and 3): permission is checked here, all else by the controller.
+ * Every top-level error but NOT_CONTROLLER echoes each requested partition (3.3).
+ */
+#include "wire/alter_partition_reassignments.h"
+
+#include "base/check.h"
+#include "broker/api/control_answer.h"
+#include "broker/api/handlers.h"
+#include "wire/list_partition_reassignments.h"
+
+/* ---- alter ---- */
+
+static int64_t alter_count(const struct wire_alter_partition_reassignments_request *req)
+{
+    int64_t count = 0;
+    for (int32_t i = 0; i < req->topics_count; i++) {
+        count += req->topics[i].partitions_count;
+    }
+    return count;
+}
+
+/* The request's shape with one answer a partition: results (one an entry, in order), or error
+ * repeated when results is NULL. */
+static bool alter_fill(struct api_request *r, const struct control_result *results, int16_t error,
+                       struct wire_alter_partition_reassignments_response *resp)
+{
+    const struct wire_alter_partition_reassignments_request *req = r->body;
+    int64_t at = 0;
+    resp->responses = api_array(r, req->topics_count, sizeof *resp->responses);
+    if (resp->responses == NULL) {
+        return false;
+    }
+    for (int32_t i = 0; i < req->topics_count; i++) {
+        const struct wire_alter_partition_reassignments_request_topics *topic = &req->topics[i];
+        if (topic->partitions_count == 0) {
+            continue;
+        }
+        struct wire_alter_partition_reassignments_response_responses *out =
+            &resp->responses[resp->responses_count++];
+        out->name = topic->name;
+        out->partitions_count = topic->partitions_count;
+        out->partitions = api_array(r, topic->partitions_count, sizeof *out->partitions);
+        if (out->partitions == NULL) {
+            return false;
+        }
+        for (int32_t j = 0; j < topic->partitions_count; j++, at++) {
+            out->partitions[j].partition_index = topic->partitions[j].partition_index;
+            out->partitions[j].error_code = results == NULL ? error : results[at].error;
+            if (results != NULL) {
+                out->partitions[j].error_message = slice_str(results[at].message);
+            }
+        }
+    }
+    return true;
+}
+
+static void alter_answer(struct api_request *r, const struct control_result *results, int16_t error,
+                         const char *message)
+{
+    const struct wire_alter_partition_reassignments_request *req = r->body;
+    struct wire_alter_partition_reassignments_response resp;
+    wire_alter_partition_reassignments_response_init(&resp);
+    resp.allow_replication_factor_change = req->allow_replication_factor_change;
+    resp.error_code = error;
+    resp.error_message = slice_str(message);
+    if (error != KERR_NOT_CONTROLLER && !alter_fill(r, results, error, &resp)) {
+        api_close(r);
+        return;
+    }
+    api_respond(r, &resp);
+}
+
+static void alter_done(struct api_request *r, const struct control_reply *reply)
+{
+    const char *message = reply->message == NULL ? "" : reply->message;
+    if (reply->error != KERR_NONE) {
+        alter_answer(r, NULL, reply->error, message);
+        return;
+    }
+    CHECK(reply->count == alter_count(r->body));
+    alter_answer(r, reply->results, KERR_NONE, message);
+}
+
+static void alter_flatten(struct controller_call *call,
+                          const struct wire_alter_partition_reassignments_request *req)
+{
+    struct control_alter *alter = &call->request.alter;
+    struct control_alter_entry *entries =
+        controller_call_array(call, alter_count(req), sizeof *entries);
+    alter->entries = entries;
+    alter->forbids_factor_change = !req->allow_replication_factor_change;
+    alter->is_cancel_forced = req->force_cancel;
+    for (int32_t i = 0; i < req->topics_count; i++) {
+        struct slice name = controller_call_slice(call, req->topics[i].name);
+        for (int32_t j = 0; !call->failed && j < req->topics[i].partitions_count; j++) {
+            const struct wire_alter_partition_reassignments_request_topics_partitions *p =
+                &req->topics[i].partitions[j];
+            struct control_alter_entry *entry = &entries[alter->count++];
+            entry->topic = name;
+            entry->partition = p->partition_index;
+            entry->is_cancel = p->replicas_count < 0;
+            entry->replica_count = MAX(p->replicas_count, 0);
+            entry->replicas = controller_call_ids(call, p->replicas, entry->replica_count);
+        }
+    }
+}
+
+void api_handle_alter_partition_reassignments(struct api_request *r, const void *body)
+{
+    if (!api_is_allowed_on_cluster(r, AUTH_OPERATION_ALTER)) {
+        alter_answer(r, NULL, KERR_CLUSTER_AUTHORIZATION_FAILED,
+                     "ALTER on the cluster is not allowed");
+        return;
+    }
+    struct controller_call *call = controller_call_new(CONTROL_ALTER_REASSIGNMENTS);
+    alter_flatten(call, body);
+    api_control_answer(r, call, alter_done);
+}
+
+/* ---- list ---- */
+
+/* What is moving, in the controller's order; entries of one topic follow each other. */
+static bool list_fill(struct api_request *r, const struct control_reply *reply,
+                      struct wire_list_partition_reassignments_response *resp)
+{
+    struct wire_list_partition_reassignments_response_topics_partitions *partitions =
+        api_array(r, reply->count, sizeof *partitions);
+    resp->topics = api_array(r, reply->count, sizeof *resp->topics);
+    if (partitions == NULL || resp->topics == NULL) {
+        return false;
+    }
+    for (int32_t i = 0; i < reply->count; i++) {
+        const struct control_moving *moving = &reply->moving[i];
+        if (i == 0 || !slice_equal(moving->topic, reply->moving[i - 1].topic)) {
+            resp->topics[resp->topics_count].name = moving->topic;
+            resp->topics[resp->topics_count].partitions = &partitions[i];
+            resp->topics_count++;
+        }
+        resp->topics[resp->topics_count - 1].partitions_count++;
+        partitions[i].partition_index = moving->partition;
+        partitions[i].replicas = moving->replicas.list;
+        partitions[i].replicas_count = moving->replicas.count;
+        partitions[i].adding_replicas = moving->adding.list;
+        partitions[i].adding_replicas_count = moving->adding.count;
+        partitions[i].removing_replicas = moving->removing.list;
+        partitions[i].removing_replicas_count = moving->removing.count;
+    }
+    return true;
+}
+
+static void list_done(struct api_request *r, const struct control_reply *reply)
+{
+    struct wire_list_partition_reassignments_response resp;
+    wire_list_partition_reassignments_response_init(&resp);
+    resp.error_code = reply->error;
+    resp.error_message = slice_str(reply->message == NULL ? "" : reply->message);
+    if (reply->error == KERR_NONE && !list_fill(r, reply, &resp)) {
+        api_close(r);
+        return;
+    }
+    api_respond(r, &resp);
+}
+
+/* Refused: what was asked for is echoed with empty lists. */
+static void list_refuse(struct api_request *r,
+                        const struct wire_list_partition_reassignments_request *req)
+{
+    struct wire_list_partition_reassignments_response resp;
+    wire_list_partition_reassignments_response_init(&resp);
+    resp.error_code = KERR_CLUSTER_AUTHORIZATION_FAILED;
+    resp.error_message = slice_str("DESCRIBE on the cluster is not allowed");
+    resp.topics_count = MAX(req->topics_count, 0);
+    resp.topics = api_array(r, resp.topics_count, sizeof *resp.topics);
+    for (int32_t i = 0; resp.topics != NULL && i < resp.topics_count; i++) {
+        struct wire_list_partition_reassignments_response_topics *out = &resp.topics[i];
+        out->name = req->topics[i].name;
+        out->partitions_count = req->topics[i].partition_indexes_count;
+        out->partitions = api_array(r, out->partitions_count, sizeof *out->partitions);
+        if (out->partitions == NULL) {
+            resp.topics = NULL;
+            break;
+        }
+        for (int32_t j = 0; j < out->partitions_count; j++) {
+            out->partitions[j].partition_index = req->topics[i].partition_indexes[j];
+        }
+    }
+    if (resp.topics == NULL) {
+        api_close(r);
+        return;
+    }
+    api_respond(r, &resp);
+}
+
+static void list_flatten(struct controller_call *call,
+                         const struct wire_list_partition_reassignments_request *req)
+{
+    struct control_list *list = &call->request.list;
+    int64_t count = 0;
+    list->wants_all = req->topics_count < 0;
+    for (int32_t i = 0; i < req->topics_count; i++) {
+        count += req->topics[i].partition_indexes_count;
+    }
+    struct control_tp *entries = controller_call_array(call, count, sizeof *entries);
+    list->entries = entries;
+    for (int32_t i = 0; i < req->topics_count; i++) {
+        struct slice name = controller_call_slice(call, req->topics[i].name);
+        for (int32_t j = 0; !call->failed && j < req->topics[i].partition_indexes_count; j++) {
+            entries[list->count].topic = name;
+            entries[list->count].partition = req->topics[i].partition_indexes[j];
+            list->count++;
+        }
+    }
+}
+
+void api_handle_list_partition_reassignments(struct api_request *r, const void *body)
+{
+    if (!api_is_allowed_on_cluster(r, AUTH_OPERATION_DESCRIBE)) {
+        list_refuse(r, body);
+        return;
+    }
+    struct controller_call *call = controller_call_new(CONTROL_LIST_REASSIGNMENTS);
+    list_flatten(call, body);
+    api_control_answer(r, call, list_done);
+}

@@ -1,0 +1,537 @@
+/*
+ * The assembly of one broker. Order of birth: settings, metadata, replicas, channel, controller, api,
+ * session; the session's events then drive: connected -> /config read -> register -> registered ->
+ * the controller's first UpdateMetadata -> ready. Order of death is the reverse, so that whoever could
+ * call back goes before what it calls.
+ */
+#include "broker/broker.h"
+
+#include "base/alloc.h"
+#include "base/buf.h"
+#include "base/check.h"
+#include "broker/api/api.h"
+#include "broker/config/settings.h"
+#include "broker/controller/channel.h"
+#include "broker/controller/link.h"
+#include "broker/metadata/metadata.h"
+#include "broker/replicas/replicas.h"
+#include "broker/session.h"
+#include "broker/shutdown.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#define LISTENER           "PLAINTEXT"
+#define SESSION_TIMEOUT_MS 18000
+
+enum phase {
+    PHASE_NEW,
+    PHASE_STARTED,
+    PHASE_STOPPING, /* leaderships are handed over; everything still serves */
+    PHASE_CLOSING,  /* logs are flushed; nothing serves */
+    PHASE_STOPPED,
+};
+
+struct broker {
+    struct env *env;
+    struct env *controller_env;
+    struct metastore_factory *factory;
+    struct broker_config config; /* its numbers and callbacks; text and lists are below */
+    char *host;
+    char **log_dirs;
+    struct broker_events events;
+    enum phase phase;
+    struct settings *settings;
+    struct metadata *metadata;
+    struct replicas *replicas;
+    struct controller_channel *channel;
+    struct controller_link *controller;
+    struct api *api;
+    struct model_broker registration;
+    struct broker_session *session;
+    struct broker_shutdown *shutdown;
+    char *cluster_id; /* NULL until known */
+    int64_t epoch;    /* -1 while not registered */
+    bool is_ready;
+    bool is_controller;
+    struct env_timer dirs_check; /* after a directory failed */
+    void (*stopped)(void *arg);
+    void *stopped_arg;
+};
+
+static void tell(const struct broker *b, const char *line)
+{
+    if (b->config.log != NULL) {
+        b->config.log(b->config.log_arg, line);
+    }
+}
+
+static void fatal(struct broker *b, const char *reason)
+{
+    if (b->events.on_fatal != NULL) {
+        b->events.on_fatal(b->events.arg, reason);
+    }
+}
+
+/* ---- hooks of the replicas ---- */
+
+static void hook_topic_config(void *arg, const char *topic,
+                              struct replicas_topic_config *ret_config)
+{
+    const struct broker *b = arg;
+    settings_fill_topic(b->settings, slice_str(topic), ret_config);
+}
+
+static bool hook_endpoint(void *arg, int32_t id, const char **ret_host, uint16_t *ret_port)
+{
+    const struct broker *b = arg;
+    const struct metadata_broker *broker = metadata_broker_find(b->metadata, id);
+    if (broker == NULL) {
+        return false;
+    }
+    *ret_host = broker->host;
+    *ret_port = broker->port;
+    return true;
+}
+
+static bool hook_is_alive(void *arg, int32_t id)
+{
+    const struct broker *b = arg;
+    return metadata_broker_find(b->metadata, id) != NULL;
+}
+
+static int32_t hook_controller(void *arg)
+{
+    const struct broker *b = arg;
+    return metadata_controller(b->metadata);
+}
+
+static int64_t hook_broker_epoch(void *arg)
+{
+    const struct broker *b = arg;
+    return b->epoch;
+}
+
+static void hook_dir_failed(void *arg, const char *path, const char *reason)
+{
+    struct broker *b = arg;
+    char *line = xasprintf("log directory %s is offline: %s", path, reason);
+    tell(b, line);
+    free(line);
+    env_timer_start(&b->dirs_check, 0);
+}
+
+/* Later than the hook, which must not call back. */
+static void dirs_check(void *arg)
+{
+    struct broker *b = arg;
+    int32_t online = 0;
+    for (int32_t i = 0; i < replicas_dir_count(b->replicas); i++) {
+        struct replicas_dir_info info;
+        replicas_dir_get(b->replicas, i, &info);
+        online += !info.is_offline;
+    }
+    if (online == 0) {
+        fatal(b, "all log directories are offline");
+    } else if (b->session != NULL) {
+        broker_session_dir_failed(b->session);
+    }
+}
+
+/* ---- events of the parts ---- */
+
+static void check_ready(struct broker *b)
+{
+    bool is_known = b->epoch >= 0 && metadata_broker_find(b->metadata, b->config.id) != NULL;
+    if (!b->is_ready && is_known) {
+        b->is_ready = true;
+        if (b->events.on_ready != NULL) {
+            b->events.on_ready(b->events.arg);
+        }
+    }
+}
+
+static const char *on_cluster_id_asked(void *arg)
+{
+    const struct broker *b = arg;
+    return b->cluster_id == NULL ? "" : b->cluster_id;
+}
+
+static void on_metadata_changed(void *arg)
+{
+    struct broker *b = arg;
+    controller_channel_metadata_changed(b->channel);
+    replicas_metadata_changed(b->replicas);
+    check_ready(b);
+}
+
+static void on_settings_changed(void *arg, const char *topic)
+{
+    struct broker *b = arg;
+    replicas_topic_config_changed(b->replicas, topic);
+}
+
+static void on_settings_loaded(void *arg)
+{
+    struct broker *b = arg;
+    broker_session_register(b->session);
+}
+
+static void on_controller_changed(void *arg, int32_t broker_id, int32_t epoch)
+{
+    struct broker *b = arg;
+    (void)epoch;
+    b->is_controller = broker_id == b->config.id;
+}
+
+static void on_controller_log(void *arg, const char *line)
+{
+    tell(arg, line);
+}
+
+static void on_connected(void *arg, struct metastore *m, const char *cluster_id)
+{
+    struct broker *b = arg;
+    struct settings_events events = {.arg = b, .changed = on_settings_changed};
+    struct errmsg em;
+    if (replicas_bind_cluster(b->replicas, cluster_id, &em) < 0) {
+        fatal(b, em.text);
+        return;
+    }
+    free(b->cluster_id);
+    b->cluster_id = xstrdup(cluster_id);
+    settings_attach(b->settings, m, &events, on_settings_loaded);
+}
+
+static void on_registered(void *arg, int64_t epoch)
+{
+    struct broker *b = arg;
+    b->epoch = epoch;
+    controller_link_set_epoch(b->controller, epoch);
+    check_ready(b);
+}
+
+static void on_lost(void *arg)
+{
+    struct broker *b = arg;
+    tell(b, "the metastore session has expired");
+    b->epoch = -1;
+    controller_link_set_epoch(b->controller, -1);
+    settings_detach(b->settings);
+}
+
+static void on_session_failed(void *arg, const char *reason)
+{
+    fatal(arg, reason);
+}
+
+/* ---- birth ---- */
+
+static void config_copy(struct broker *b, const struct broker_config *config)
+{
+    b->config = *config;
+    b->config.host = NULL;
+    b->config.log_dirs = NULL;
+    b->config.settings = NULL; /* they are in b->settings from now on */
+    b->host = xstrdup(config->host);
+    b->log_dirs = xalloc((size_t)config->log_dir_count * sizeof *b->log_dirs);
+    for (int32_t i = 0; i < config->log_dir_count; i++) {
+        b->log_dirs[i] = xstrdup(config->log_dirs[i]);
+    }
+}
+
+/* What came as fields is shown as the properties it stands for. */
+static int fields_to_settings(struct broker *b, struct errmsg *em)
+{
+    char number[24];
+    struct buf dirs;
+    (void)snprintf(number, sizeof number, "%d", b->config.id);
+    int err = settings_put(b->settings, "broker.id", number, em);
+    buf_init(&dirs);
+    for (int32_t i = 0; i < b->config.log_dir_count; i++) {
+        buf_putf(&dirs, "%s%s", i == 0 ? "" : ",", b->log_dirs[i]);
+    }
+    char *text = slice_dup(buf_slice(&dirs));
+    buf_deinit(&dirs);
+    if (err == 0) {
+        err = settings_put(b->settings, "log.dirs", text, em);
+    }
+    free(text);
+    if (err == 0 && b->config.session_timeout_ms > 0) {
+        (void)snprintf(number, sizeof number, "%lld", (long long)b->config.session_timeout_ms);
+        err = settings_put(b->settings, "zookeeper.session.timeout.ms", number, em);
+    }
+    return err;
+}
+
+static int settings_take(struct broker *b, const struct broker_config *config, struct errmsg *em)
+{
+    for (int32_t i = 0; i < config->setting_count; i++) {
+        const struct broker_setting *setting = &config->settings[i];
+        struct errmsg reason;
+        int err = settings_put(b->settings, setting->key, setting->value, &reason);
+        if (err == -E_NOT_FOUND) {
+            tell(b, reason.text);
+        } else if (err < 0) {
+            return errmsg_set(em, (enum error) - err, "%s", reason.text);
+        }
+    }
+    return fields_to_settings(b, em);
+}
+
+struct broker *broker_new(struct env *env, struct env *controller_env,
+                          const struct broker_config *config, struct metastore_factory *factory,
+                          struct errmsg *em)
+{
+    if (config->id < 0 || config->log_dir_count < 1 ||
+        config->log_dir_count > BROKER_LOG_DIRS_MAX) {
+        (void)errmsg_set(em, E_INVALID, "a broker needs an id >= 0 and 1 to %d log directories",
+                         BROKER_LOG_DIRS_MAX);
+        return NULL;
+    }
+    struct broker *b = xalloc(sizeof *b);
+    b->env = env;
+    b->controller_env = controller_env;
+    b->factory = factory;
+    b->epoch = -1;
+    config_copy(b, config);
+    env_timer_init(&b->dirs_check, env, dirs_check, b);
+    b->settings = settings_new(config->id, config->log, config->log_arg);
+    if (settings_take(b, config, em) < 0) {
+        broker_free(b);
+        return NULL;
+    }
+    b->config.session_timeout_ms =
+        config_get_number(settings_broker(b->settings), CONFIG_BROKER_SESSION_TIMEOUT_MS);
+    return b;
+}
+
+static int replicas_start(struct broker *b, struct errmsg *em)
+{
+    struct replicas_config config;
+    struct replicas_hooks hooks = {
+        .arg = b,
+        .topic_config = hook_topic_config,
+        .endpoint = hook_endpoint,
+        .is_alive = hook_is_alive,
+        .controller = hook_controller,
+        .broker_epoch = hook_broker_epoch,
+        .dir_failed = hook_dir_failed,
+    };
+    settings_fill_replicas(b->settings, &config);
+    config.log_dirs = (const char *const *)b->log_dirs;
+    config.log_dir_count = b->config.log_dir_count;
+    return replicas_open(b->env, &config, &hooks, &b->replicas, em);
+}
+
+static void controller_start(struct broker *b)
+{
+    const struct config_set *settings = settings_broker(b->settings);
+    struct controller_config controller = {
+        .broker_id = b->config.id,
+        .listener = LISTENER,
+        .session_timeout_ms = b->config.session_timeout_ms,
+        .socket_timeout_ms =
+            config_get_number(settings, CONFIG_BROKER_CONTROLLER_SOCKET_TIMEOUT_MS),
+        .partitions_default = (int32_t)config_get_number(settings, CONFIG_BROKER_NUM_PARTITIONS),
+        .replication_factor_default =
+            (int32_t)config_get_number(settings, CONFIG_BROKER_DEFAULT_REPLICATION_FACTOR),
+        .min_insync_replicas =
+            (int32_t)config_get_number(settings, CONFIG_BROKER_MIN_INSYNC_REPLICAS),
+        .is_unclean_election_enabled = config_get_bool(settings, CONFIG_BROKER_UNCLEAN_ELECTION),
+    };
+    struct controller_link_config link = {
+        .broker_env = b->env,
+        .controller_env = b->controller_env,
+        .factory = b->factory,
+        .controller = &controller,
+        .changed = on_controller_changed,
+        .log = on_controller_log,
+        .arg = b,
+    };
+    b->controller = controller_link_new(&link);
+}
+
+static int api_start(struct broker *b, struct errmsg *em)
+{
+    struct api_parts parts = {
+        .env = b->env,
+        .broker_id = b->config.id,
+        .host = b->host,
+        .port = b->config.port,
+        .settings = b->settings,
+        .metadata = b->metadata,
+        .replicas = b->replicas,
+        .controller = b->controller,
+        .channel = b->channel,
+        .acls = b->config.acls,
+        .arg = b,
+        .cluster_id = on_cluster_id_asked,
+        .broker_epoch = hook_broker_epoch,
+        .metadata_changed = on_metadata_changed,
+    };
+    return api_new(&parts, &b->api, em);
+}
+
+static void session_start(struct broker *b)
+{
+    const char *rack = config_get_string(settings_broker(b->settings), CONFIG_BROKER_RACK);
+    b->registration = (struct model_broker){
+        .id = b->config.id,
+        .rack = rack == NULL ? NULL : xstrdup(rack),
+        .endpoints = xalloc(sizeof *b->registration.endpoints),
+        .endpoint_count = 1,
+    };
+    b->registration.endpoints[0] = (struct model_endpoint){
+        .listener = xstrdup(LISTENER),
+        .host = xstrdup(b->host),
+        .port = api_port(b->api),
+    };
+    struct broker_session_config config = {
+        .env = b->env,
+        .factory = b->factory,
+        .timeout_ms = b->config.session_timeout_ms,
+        .broker = &b->registration,
+        .cluster_id = replicas_cluster_id(b->replicas),
+    };
+    struct broker_session_events events = {
+        .arg = b,
+        .connected = on_connected,
+        .registered = on_registered,
+        .lost = on_lost,
+        .failed = on_session_failed,
+    };
+    b->session = broker_session_new(&config, &events);
+}
+
+int broker_start(struct broker *b, const struct broker_events *events, struct errmsg *em)
+{
+    CHECK(b->phase == PHASE_NEW);
+    b->events = *events;
+    b->metadata = metadata_new(LISTENER);
+    int err = replicas_start(b, em);
+    if (err < 0) {
+        return err;
+    }
+    b->channel = controller_channel_new(b->env, b->config.id, b->metadata);
+    controller_start(b);
+    err = api_start(b, em);
+    if (err < 0) {
+        return err;
+    }
+    session_start(b);
+    b->phase = PHASE_STARTED;
+    return 0;
+}
+
+/* ---- death ---- */
+
+/* Nothing is served, asked or answered any more; the replicas and the session are still there. */
+static void serving_end(struct broker *b, bool is_clean)
+{
+    broker_shutdown_free(b->shutdown);
+    b->shutdown = NULL;
+    controller_link_free(b->controller, is_clean);
+    b->controller = NULL;
+    settings_detach(b->settings);
+    controller_channel_free(b->channel);
+    b->channel = NULL;
+    api_free(b->api);
+    b->api = NULL;
+}
+
+static void replicas_stopped(void *arg)
+{
+    struct broker *b = arg;
+    broker_session_free(b->session, true);
+    b->session = NULL;
+    b->epoch = -1;
+    b->phase = PHASE_STOPPED;
+    b->stopped(b->stopped_arg);
+}
+
+static void handed_over(void *arg)
+{
+    struct broker *b = arg;
+    b->phase = PHASE_CLOSING;
+    env_timer_stop(&b->dirs_check);
+    serving_end(b, true);
+    replicas_stop(b->replicas, replicas_stopped, b);
+}
+
+void broker_stop(struct broker *b, void (*done)(void *arg), void *arg)
+{
+    const struct config_set *settings = settings_broker(b->settings);
+    CHECK(b->phase == PHASE_STARTED);
+    b->phase = PHASE_STOPPING;
+    b->stopped = done;
+    b->stopped_arg = arg;
+    struct broker_shutdown_config config = {
+        .env = b->env,
+        .channel = b->channel,
+        .broker_id = b->config.id,
+        .broker_epoch = b->epoch,
+        .timeout_ms = config_get_number(settings, CONFIG_BROKER_CONTROLLER_SOCKET_TIMEOUT_MS),
+        .retries_max = config_get_bool(settings, CONFIG_BROKER_CONTROLLED_SHUTDOWN)
+                           ? (int32_t)config_get_number(
+                                 settings, CONFIG_BROKER_CONTROLLED_SHUTDOWN_MAX_RETRIES)
+                           : 0,
+        .backoff_ms = config_get_number(settings, CONFIG_BROKER_CONTROLLED_SHUTDOWN_BACKOFF_MS),
+        .done = handed_over,
+        .arg = b,
+    };
+    b->shutdown = broker_shutdown_new(&config);
+}
+
+void broker_free(struct broker *b)
+{
+    if (b == NULL) {
+        return;
+    }
+    env_timer_stop(&b->dirs_check);
+    serving_end(b, false);
+    broker_session_free(b->session, false);
+    replicas_free(b->replicas);
+    metadata_free(b->metadata);
+    settings_free(b->settings);
+    model_broker_deinit(&b->registration);
+    for (int32_t i = 0; i < b->config.log_dir_count; i++) {
+        free(b->log_dirs[i]);
+    }
+    free(b->log_dirs);
+    free(b->host);
+    free(b->cluster_id);
+    free(b);
+}
+
+/* ---- facts ---- */
+
+int32_t broker_id(const struct broker *b)
+{
+    return b->config.id;
+}
+
+uint16_t broker_port(const struct broker *b)
+{
+    return b->api == NULL ? 0 : api_port(b->api);
+}
+
+int64_t broker_epoch(const struct broker *b)
+{
+    return b->epoch;
+}
+
+bool broker_is_ready(const struct broker *b)
+{
+    return b->is_ready;
+}
+
+bool broker_is_controller(const struct broker *b)
+{
+    return b->is_controller;
+}
+
+struct replicas *broker_replicas(const struct broker *b)
+{
+    return b->replicas;
+}

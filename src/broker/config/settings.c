@@ -1,0 +1,429 @@
+/*
+ * Chain of sets: topic -> dynamic broker -> dynamic default -> static. The watch on /config/changes is
+ * set before the entities are read, so that a change during the reading is seen twice rather than
+ * never.
+ */
+#include "broker/config/settings.h"
+
+#include "base/alloc.h"
+#include "base/check.h"
+#include "base/map.h"
+#include "broker/config/settings_private.h"
+#include "broker/replicas/replicas.h"
+#include "metastore/metastore.h"
+#include "metastore/path.h"
+#include "metastore/znode.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+struct settings_topic {
+    UT_hash_handle hh;
+    char *name;
+    struct config_set set;
+    bool is_listed; /* seen in the latest list of /config/topics */
+};
+
+/* One entity that is being read. */
+struct reading {
+    struct list_node link;
+    struct settings *settings;
+    char *topic; /* NULL: a broker entity */
+    bool is_default;
+};
+
+struct settings *settings_new(int32_t broker_id, void (*log)(void *arg, const char *line),
+                              void *log_arg)
+{
+    struct settings *s = xalloc(sizeof *s);
+    s->log = log;
+    s->log_arg = log_arg;
+    s->broker_id = broker_id;
+    list_init(&s->readings);
+    list_init(&s->alterings);
+    config_set_init(&s->fixed, CONFIG_SCOPE_BROKER, CONFIG_SOURCE_STATIC, NULL);
+    config_set_init(&s->dynamic_default, CONFIG_SCOPE_BROKER, CONFIG_SOURCE_DYNAMIC_DEFAULT,
+                    &s->fixed);
+    config_set_init(&s->dynamic, CONFIG_SCOPE_BROKER, CONFIG_SOURCE_DYNAMIC_BROKER,
+                    &s->dynamic_default);
+    config_set_init(&s->no_overrides, CONFIG_SCOPE_TOPIC, CONFIG_SOURCE_TOPIC, &s->dynamic);
+    return s;
+}
+
+static void topic_remove(struct settings *s, struct settings_topic *topic)
+{
+    HASH_DELETE(hh, s->topics, topic);
+    config_set_deinit(&topic->set);
+    free(topic->name);
+    free(topic);
+}
+
+void settings_free(struct settings *s)
+{
+    if (s == NULL) {
+        return;
+    }
+    settings_detach(s);
+    while (s->topics != NULL) {
+        topic_remove(s, s->topics);
+    }
+    config_set_deinit(&s->no_overrides);
+    config_set_deinit(&s->dynamic);
+    config_set_deinit(&s->dynamic_default);
+    config_set_deinit(&s->fixed);
+    free(s);
+}
+
+int settings_put(struct settings *s, const char *key, const char *value, struct errmsg *em)
+{
+    return config_set_put(&s->fixed, slice_str(key), slice_str(value), em);
+}
+
+/* ---- lookups ---- */
+
+static struct settings_topic *topic_find(const struct settings *s, struct slice name)
+{
+    struct settings_topic *topic;
+    HASH_FIND(hh, s->topics, name.ptr, name.len, topic);
+    return topic;
+}
+
+const struct config_set *settings_broker(const struct settings *s)
+{
+    return &s->dynamic;
+}
+
+const struct config_set *settings_broker_default(const struct settings *s)
+{
+    return &s->dynamic_default;
+}
+
+const struct config_set *settings_alter_set(const struct settings *s, const char *topic)
+{
+    return topic == NULL ? &s->dynamic : settings_topic(s, slice_str(topic));
+}
+
+const struct config_set *settings_topic(const struct settings *s, struct slice name)
+{
+    const struct settings_topic *topic = topic_find(s, name);
+    return topic == NULL ? &s->no_overrides : &topic->set;
+}
+
+static int32_t broker_i32(const struct settings *s, enum config_broker_key key)
+{
+    return (int32_t)config_get_number(&s->dynamic, (int)key);
+}
+
+static int64_t broker_i64(const struct settings *s, enum config_broker_key key)
+{
+    return config_get_number(&s->dynamic, (int)key);
+}
+
+void settings_fill_replicas(const struct settings *s, struct replicas_config *ret_config)
+{
+    replicas_config_default(ret_config);
+    ret_config->broker_id = s->broker_id;
+    ret_config->lag_time_max_ms = broker_i64(s, CONFIG_BROKER_REPLICA_LAG_TIME_MAX_MS);
+    ret_config->fetch_wait_max_ms = broker_i32(s, CONFIG_BROKER_REPLICA_FETCH_WAIT_MAX_MS);
+    ret_config->fetch_min_bytes = broker_i32(s, CONFIG_BROKER_REPLICA_FETCH_MIN_BYTES);
+    ret_config->fetch_partition_bytes_max = broker_i32(s, CONFIG_BROKER_REPLICA_FETCH_MAX_BYTES);
+    ret_config->fetch_response_bytes_max =
+        broker_i32(s, CONFIG_BROKER_REPLICA_FETCH_RESPONSE_MAX_BYTES);
+    ret_config->fetch_backoff_ms = broker_i64(s, CONFIG_BROKER_REPLICA_FETCH_BACKOFF_MS);
+    ret_config->fetchers = broker_i32(s, CONFIG_BROKER_NUM_REPLICA_FETCHERS);
+    ret_config->socket_timeout_ms = broker_i64(s, CONFIG_BROKER_REPLICA_SOCKET_TIMEOUT_MS);
+    ret_config->high_watermark_checkpoint_ms =
+        broker_i64(s, CONFIG_BROKER_REPLICA_HW_CHECKPOINT_MS);
+    ret_config->flush_checkpoint_ms = broker_i64(s, CONFIG_BROKER_LOG_FLUSH_CHECKPOINT_MS);
+    ret_config->retention_check_ms = broker_i64(s, CONFIG_BROKER_LOG_RETENTION_CHECK_MS);
+    ret_config->file_delete_delay_ms = broker_i64(s, CONFIG_BROKER_LOG_SEGMENT_DELETE_DELAY_MS);
+}
+
+void settings_fill_topic(const struct settings *s, struct slice name,
+                         struct replicas_topic_config *ret_config)
+{
+    const struct config_set *set = settings_topic(s, name);
+    const char *policy = config_get_string(set, CONFIG_TOPIC_CLEANUP_POLICY);
+    *ret_config = (struct replicas_topic_config){
+        .log =
+            {
+                .segment_bytes_max = config_get_number(set, CONFIG_TOPIC_SEGMENT_BYTES),
+                .segment_ms = config_get_number(set, CONFIG_TOPIC_SEGMENT_MS),
+                .index_bytes_max = config_get_number(set, CONFIG_TOPIC_SEGMENT_INDEX_BYTES),
+                .index_interval_bytes = config_get_number(set, CONFIG_TOPIC_INDEX_INTERVAL_BYTES),
+                .retention_bytes = config_get_number(set, CONFIG_TOPIC_RETENTION_BYTES),
+                .retention_ms = config_get_number(set, CONFIG_TOPIC_RETENTION_MS),
+                .producer_expiry_ms = broker_i64(s, CONFIG_BROKER_PRODUCER_ID_EXPIRATION_MS),
+                .delete_old = config_list_has(policy, "delete"),
+            },
+        .min_insync_replicas = (int32_t)config_get_number(set, CONFIG_TOPIC_MIN_INSYNC_REPLICAS),
+        .message_bytes_max = (int32_t)config_get_number(set, CONFIG_TOPIC_MAX_MESSAGE_BYTES),
+        .is_compacted = config_list_has(policy, "compact"),
+        .uses_append_time =
+            strcmp(config_get_string(set, CONFIG_TOPIC_TIMESTAMP_TYPE), "LogAppendTime") == 0,
+        .walks_records = config_get_bool(&s->dynamic, CONFIG_BROKER_VALIDATE_RECORDS),
+        .timestamp_before_max_ms = config_get_number(set, CONFIG_TOPIC_TIMESTAMP_BEFORE_MAX_MS),
+        .timestamp_after_max_ms = config_get_number(set, CONFIG_TOPIC_TIMESTAMP_AFTER_MAX_MS),
+    };
+}
+
+/* ---- reading /config ---- */
+
+static void changes_read(struct settings *s);
+
+static void reading_free(struct settings *s, struct reading *reading)
+{
+    list_remove(&s->readings, &reading->link);
+    free(reading->topic);
+    free(reading);
+}
+
+static void check_loaded(struct settings *s)
+{
+    if (s->loaded != NULL && s->has_topic_list && list_is_empty(&s->readings)) {
+        void (*loaded)(void *arg) = s->loaded;
+        s->loaded = NULL;
+        loaded(s->events.arg);
+    }
+}
+
+static void tell_ignored(const struct settings *s, const char *entity, const struct errmsg *em)
+{
+    if (s->log != NULL) {
+        char *line = xasprintf("stored configuration of %s: %s: ignored", entity, em->text);
+        s->log(s->log_arg, line);
+        free(line);
+    }
+}
+
+struct put_target {
+    const struct settings *settings;
+    struct config_set *set;
+    const char *entity;
+};
+
+/* A value that we do not know or accept is another broker's business: told, and left out. */
+static void put_stored(void *arg, struct slice key, struct slice value)
+{
+    const struct put_target *target = arg;
+    struct errmsg em;
+    if (config_set_put(target->set, key, value, &em) < 0) {
+        tell_ignored(target->settings, target->entity, &em);
+    }
+}
+
+static void set_fill(const struct settings *s, struct config_set *set, const char *entity,
+                     const struct metastore_result *result)
+{
+    struct put_target target = {s, set, entity};
+    struct errmsg em;
+    config_set_clear(set);
+    if (result->err == 0 && result->data.len > 0 &&
+        metastore_config_decode(result->data, put_stored, &target, &em) < 0) {
+        tell_ignored(s, entity, &em);
+    }
+}
+
+static void topic_fill(struct settings *s, const char *name, const struct metastore_result *result)
+{
+    struct settings_topic *topic = topic_find(s, slice_str(name));
+    if (result->err == -E_NOT_FOUND) {
+        if (topic != NULL) {
+            topic_remove(s, topic);
+        }
+        return;
+    }
+    if (topic == NULL) {
+        topic = xalloc(sizeof *topic);
+        topic->name = xstrdup(name);
+        config_set_init(&topic->set, CONFIG_SCOPE_TOPIC, CONFIG_SOURCE_TOPIC, &s->dynamic);
+        HASH_ADD_KEYPTR(hh, s->topics, topic->name, strlen(topic->name), topic);
+    }
+    topic->is_listed = true;
+    set_fill(s, &topic->set, name, result);
+}
+
+static void entity_read_done(void *arg, const struct metastore_result *result)
+{
+    struct reading *reading = arg;
+    struct settings *s = reading->settings;
+    if (result->err == 0 || result->err == -E_NOT_FOUND) {
+        if (reading->topic != NULL) {
+            topic_fill(s, reading->topic, result);
+        } else {
+            set_fill(s, reading->is_default ? &s->dynamic_default : &s->dynamic, "the broker",
+                     result);
+        }
+        s->events.changed(s->events.arg, reading->topic);
+    }
+    reading_free(s, reading);
+    check_loaded(s);
+}
+
+static void entity_read(struct settings *s, struct slice topic, bool is_default)
+{
+    struct reading *reading = xalloc(sizeof *reading);
+    struct metastore_path path;
+    struct slice at;
+    reading->settings = s;
+    reading->is_default = is_default;
+    list_push_back(&s->readings, &reading->link);
+    if (slice_is_null(topic)) {
+        at = metastore_path_broker_config(&path, is_default ? -1 : s->broker_id);
+    } else {
+        reading->topic = slice_dup(topic);
+        at = metastore_path_topic_config(&path, topic);
+    }
+    metastore_get(s->metastore, at, NULL, NULL, entity_read_done, reading);
+}
+
+static void topics_listed(void *arg, const struct metastore_result *result)
+{
+    struct settings *s = arg;
+    struct settings_topic *topic;
+    struct settings_topic *next;
+    if (result->err < 0 && result->err != -E_NOT_FOUND) {
+        return;
+    }
+    HASH_ITER(hh, s->topics, topic, next)
+    {
+        topic->is_listed = false;
+    }
+    for (int32_t i = 0; i < result->child_count; i++) {
+        topic = topic_find(s, result->children[i]);
+        if (topic != NULL) {
+            topic->is_listed = true;
+        }
+        entity_read(s, result->children[i], false);
+    }
+    HASH_ITER(hh, s->topics, topic, next)
+    {
+        if (!topic->is_listed) {
+            topic_remove(s, topic);
+        }
+    }
+    s->has_topic_list = true;
+    check_loaded(s);
+}
+
+/* ---- following /config/changes ---- */
+
+#define CHANGES_MAX     1000 /* notifications kept; older ones were seen by everybody long ago */
+#define CHANGES_DROPPED 100  /* dropped at most in one go */
+
+static bool starts_with(struct slice s, const char *prefix)
+{
+    size_t len = strlen(prefix);
+    return s.len > len && memcmp(s.ptr, prefix, len) == 0;
+}
+
+static void change_read_done(void *arg, const struct metastore_result *result)
+{
+    struct settings *s = arg;
+    struct errmsg em;
+    char *entity = NULL;
+    char ours[32];
+    if (result->err < 0) {
+        return;
+    }
+    if (metastore_config_change_decode(result->data, &entity, &em) < 0) {
+        tell_ignored(s, "a notification", &em);
+        return;
+    }
+    (void)snprintf(ours, sizeof ours, "brokers/%d", s->broker_id);
+    struct slice path = slice_str(entity);
+    if (starts_with(path, "topics/")) {
+        entity_read(s, slice_str(entity + strlen("topics/")), false);
+    } else if (slice_equal_str(path, ours)) {
+        entity_read(s, SLICE_NULL, false);
+    } else if (slice_equal_str(path, "brokers/<default>")) {
+        entity_read(s, SLICE_NULL, true);
+    }
+    free(entity);
+}
+
+static void change_dropped(void *arg, const struct metastore_result *result)
+{
+    (void)arg;
+    (void)result; /* Another broker may have dropped it first. */
+}
+
+static void changes_drop_old(struct settings *s, const struct metastore_result *list)
+{
+    int32_t surplus = MIN(list->child_count - CHANGES_MAX, CHANGES_DROPPED);
+    for (int32_t i = 0; i < surplus; i++) {
+        struct metastore_path path;
+        struct metastore_op op = {
+            .kind = METASTORE_DELETE,
+            .path = metastore_path_child(&path, METASTORE_CONFIG_CHANGES, list->children[i]),
+            .version = -1,
+        };
+        metastore_multi(s->metastore, &op, 1, change_dropped, NULL);
+    }
+}
+
+static void changes_listed(void *arg, const struct metastore_result *result)
+{
+    struct settings *s = arg;
+    int64_t newest = s->last_change;
+    bool is_first = !s->is_following;
+    for (int32_t i = 0; i < result->child_count; i++) {
+        int64_t sequence = metastore_path_sequence(result->children[i]);
+        newest = MAX(newest, sequence);
+        if (!is_first && sequence > s->last_change) {
+            struct metastore_path path;
+            metastore_get(
+                s->metastore,
+                metastore_path_child(&path, METASTORE_CONFIG_CHANGES, result->children[i]), NULL,
+                NULL, change_read_done, s);
+        }
+    }
+    if (result->err == 0) {
+        s->last_change = newest;
+        s->is_following = true;
+        changes_drop_old(s, result);
+    }
+}
+
+static void changes_watch(void *arg, enum metastore_event event, struct slice path)
+{
+    struct settings *s = arg;
+    (void)event;
+    (void)path;
+    if (s->metastore != NULL) {
+        changes_read(s);
+    }
+}
+
+static void changes_read(struct settings *s)
+{
+    metastore_children(s->metastore, slice_str(METASTORE_CONFIG_CHANGES), changes_watch, s,
+                       changes_listed, s);
+}
+
+void settings_attach(struct settings *s, struct metastore *m, const struct settings_events *events,
+                     void (*loaded)(void *arg))
+{
+    CHECK(s->metastore == NULL);
+    s->metastore = m;
+    s->events = *events;
+    s->loaded = loaded;
+    s->has_topic_list = false;
+    s->is_following = false;
+    s->last_change = -1;
+    changes_read(s);
+    entity_read(s, SLICE_NULL, true);
+    entity_read(s, SLICE_NULL, false);
+    metastore_children(m, slice_str(METASTORE_TOPIC_CONFIGS), NULL, NULL, topics_listed, s);
+}
+
+void settings_detach(struct settings *s)
+{
+    struct list_node *node;
+    while ((node = list_first(&s->readings)) != NULL) {
+        reading_free(s, CONTAINER_OF(node, struct reading, link));
+    }
+    s->metastore = NULL;
+    s->loaded = NULL;
+    settings_alterings_drop(s);
+}

@@ -1,0 +1,36 @@
+/*
+ * What settings.c and alter.c share.
+ */
+#pragma once
+
+#include "base/list.h"
+#include "broker/config/settings.h"
+
+struct altering;
+struct settings_topic;
+
+struct settings {
+    int32_t broker_id;
+    void (*log)(void *arg, const char *line); /* may be NULL */
+    void *log_arg;
+    struct config_set fixed;           /* static */
+    struct config_set dynamic_default; /* /config/brokers/<default> */
+    struct config_set dynamic;         /* /config/brokers/N */
+    struct config_set no_overrides;    /* what unknown topics have */
+    struct settings_topic *topics;
+    struct metastore *metastore; /* NULL while detached */
+    struct settings_events events;
+    void (*loaded)(void *arg); /* NULL once called */
+    bool has_topic_list;
+    struct list readings;
+    struct list alterings;
+    bool is_following;   /* the first list of notifications was seen */
+    int64_t last_change; /* sequence of the newest notification seen; -1 = none */
+};
+
+/* The set whose lists an alteration appends to; topic NULL: the broker's. */
+const struct config_set *settings_alter_set(const struct settings *s, const char *topic);
+/* Ends it: done(err) is called. */
+void settings_altering_end(struct altering *a, int err, const char *reason);
+/* Ends all with -E_CLOSED. */
+void settings_alterings_drop(struct settings *s);

@@ -1,0 +1,333 @@
+/*
+ * Steps of one session, each started by the answer of the one before:
+ * CONNECTING -> ROOTS (base nodes) -> CLUSTER (id) -> WAITING (for register) -> REGISTERING ->
+ * REGISTERED. Expiry leads back to CONNECTING from everywhere. A write whose outcome is unknown is
+ * looked at again by reading.
+ */
+#include "broker/session.h"
+
+#include "base/alloc.h"
+#include "base/buf.h"
+#include "base/check.h"
+#include "base/uuid.h"
+#include "env/env.h"
+#include "metastore/metastore.h"
+#include "metastore/path.h"
+#include "metastore/znode.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#define RETRY_MS 500
+
+enum step {
+    STEP_CONNECTING,
+    STEP_ROOTS,
+    STEP_CLUSTER,
+    STEP_WAITING,
+    STEP_REGISTERING,
+    STEP_REGISTERED,
+    STEP_FAILED,
+};
+
+struct broker_session {
+    struct broker_session_config config;
+    struct broker_session_events events;
+    struct metastore *metastore;
+    enum step step;
+    int32_t root;               /* ROOTS: the one being made */
+    int64_t earlier_session_id; /* our own, expired; 0 = none */
+    int64_t give_up_ms;         /* REGISTERING: until then somebody else's node may expire */
+    struct env_timer retry;
+};
+
+static void session_open(struct broker_session *s);
+static void root_make(struct broker_session *s);
+static void cluster_read(struct broker_session *s);
+static void node_create(struct broker_session *s);
+static void node_read(struct broker_session *s);
+
+static void fail(struct broker_session *s, const char *reason)
+{
+    s->step = STEP_FAILED;
+    s->events.failed(s->events.arg, reason);
+}
+
+/* Runs the present step again, a little later. */
+static void retry_later(struct broker_session *s)
+{
+    env_timer_start(&s->retry, RETRY_MS);
+}
+
+static void step_retry(void *arg)
+{
+    struct broker_session *s = arg;
+    switch (s->step) {
+    case STEP_ROOTS:
+        root_make(s);
+        break;
+    case STEP_CLUSTER:
+        cluster_read(s);
+        break;
+    case STEP_REGISTERING:
+        node_create(s);
+        break;
+    case STEP_CONNECTING:
+    case STEP_WAITING:
+    case STEP_REGISTERED:
+    case STEP_FAILED:
+        break;
+    }
+}
+
+/* ---- base nodes ---- */
+
+static void root_made(void *arg, const struct metastore_result *result)
+{
+    struct broker_session *s = arg;
+    if (result->err == -E_SESSION_EXPIRED) {
+        return;
+    }
+    if (result->err < 0 && result->err != -E_EXISTS) {
+        retry_later(s);
+        return;
+    }
+    s->root++;
+    if (s->root < metastore_path_root_count) {
+        root_make(s);
+    } else {
+        s->step = STEP_CLUSTER;
+        cluster_read(s);
+    }
+}
+
+static void root_make(struct broker_session *s)
+{
+    struct metastore_op op = {.kind = METASTORE_CREATE,
+                              .path = slice_str(metastore_path_roots[s->root])};
+    metastore_multi(s->metastore, &op, 1, root_made, s);
+}
+
+/* ---- the cluster id ---- */
+
+static void cluster_created(void *arg, const struct metastore_result *result)
+{
+    struct broker_session *s = arg;
+    if (result->err != -E_SESSION_EXPIRED) {
+        cluster_read(s);
+    }
+}
+
+/* The first broker names the cluster: as its directories say, else at random. */
+static void cluster_create(struct broker_session *s)
+{
+    char text[UUID_TEXT_SIZE];
+    struct buf json;
+    struct env *env = s->config.env;
+    uuid_format(uuid_from_random(env_random_u64(env), env_random_u64(env)), text);
+    buf_init(&json);
+    metastore_cluster_id_encode(
+        &json, slice_str(s->config.cluster_id != NULL ? s->config.cluster_id : text));
+    struct metastore_op op = {.kind = METASTORE_CREATE,
+                              .path = slice_str(METASTORE_CLUSTER_ID),
+                              .data = buf_slice(&json)};
+    metastore_multi(s->metastore, &op, 1, cluster_created, s);
+    buf_deinit(&json);
+}
+
+static void cluster_read_done(void *arg, const struct metastore_result *result)
+{
+    struct broker_session *s = arg;
+    struct errmsg em;
+    char *id = NULL;
+    if (result->err == -E_SESSION_EXPIRED) {
+        return;
+    }
+    if (result->err == -E_NOT_FOUND) {
+        cluster_create(s);
+        return;
+    }
+    if (result->err < 0) {
+        retry_later(s);
+        return;
+    }
+    if (metastore_cluster_id_decode(result->data, &id, &em) < 0) {
+        errmsg_prefix(&em, "%s", METASTORE_CLUSTER_ID);
+        fail(s, em.text);
+        return;
+    }
+    s->step = STEP_WAITING;
+    s->events.connected(s->events.arg, s->metastore, id);
+    free(id);
+}
+
+static void cluster_read(struct broker_session *s)
+{
+    metastore_get(s->metastore, slice_str(METASTORE_CLUSTER_ID), NULL, NULL, cluster_read_done, s);
+}
+
+/* ---- registration ---- */
+
+static void registered(struct broker_session *s, int64_t epoch)
+{
+    s->step = STEP_REGISTERED;
+    s->events.registered(s->events.arg, epoch);
+}
+
+static void node_removed(void *arg, const struct metastore_result *result)
+{
+    struct broker_session *s = arg;
+    if (result->err != -E_SESSION_EXPIRED) {
+        node_create(s);
+    }
+}
+
+/* The node of our own earlier session: nobody else will mind. */
+static void node_remove(struct broker_session *s, int32_t version)
+{
+    struct metastore_path path;
+    struct metastore_op op = {.kind = METASTORE_DELETE,
+                              .path = metastore_path_broker(&path, s->config.broker->id),
+                              .version = version};
+    metastore_multi(s->metastore, &op, 1, node_removed, s);
+}
+
+static void node_read_done(void *arg, const struct metastore_result *result)
+{
+    struct broker_session *s = arg;
+    int64_t owner = result->err == 0 ? result->stat.ephemeral_owner : 0;
+    if (result->err == -E_SESSION_EXPIRED) {
+        return;
+    }
+    if (result->err < 0) {
+        retry_later(s);
+    } else if (owner == metastore_session_id(s->metastore)) {
+        registered(s, result->stat.czxid);
+    } else if (owner == s->earlier_session_id && owner != 0) {
+        node_remove(s, result->stat.version);
+    } else if (env_now_ms(s->config.env) < s->give_up_ms) {
+        retry_later(s);
+    } else {
+        char reason[96];
+        (void)snprintf(reason, sizeof reason, "broker id %d is in use by another broker",
+                       s->config.broker->id);
+        fail(s, reason);
+    }
+}
+
+static void node_read(struct broker_session *s)
+{
+    struct metastore_path path;
+    metastore_get(s->metastore, metastore_path_broker(&path, s->config.broker->id), NULL, NULL,
+                  node_read_done, s);
+}
+
+static void node_created(void *arg, const struct metastore_result *result)
+{
+    struct broker_session *s = arg;
+    if (result->err == 0) {
+        CHECK(result->op_count == 1);
+        registered(s, result->op_stats[0].czxid);
+    } else if (result->err != -E_SESSION_EXPIRED) {
+        node_read(s);
+    }
+}
+
+static void node_create(struct broker_session *s)
+{
+    struct metastore_path path;
+    struct buf json;
+    buf_init(&json);
+    metastore_broker_encode(&json, s->config.broker, env_wall_ms(s->config.env));
+    struct metastore_op op = {.kind = METASTORE_CREATE,
+                              .path = metastore_path_broker(&path, s->config.broker->id),
+                              .data = buf_slice(&json),
+                              .is_ephemeral = true};
+    metastore_multi(s->metastore, &op, 1, node_created, s);
+    buf_deinit(&json);
+}
+
+void broker_session_register(struct broker_session *s)
+{
+    CHECK(s->step == STEP_WAITING);
+    s->step = STEP_REGISTERING;
+    s->give_up_ms = env_now_ms(s->config.env) + 2 * s->config.timeout_ms;
+    node_create(s);
+}
+
+/* ---- a failed directory ---- */
+
+static void dir_failed_told(void *arg, const struct metastore_result *result)
+{
+    (void)arg;
+    (void)result; /* Told at best: a controller that starts later reads everything. */
+}
+
+void broker_session_dir_failed(struct broker_session *s)
+{
+    struct buf json;
+    if (s->step != STEP_REGISTERED) {
+        return;
+    }
+    buf_init(&json);
+    metastore_log_dir_event_encode(&json, s->config.broker->id);
+    struct metastore_op op = {.kind = METASTORE_CREATE,
+                              .path = slice_str(METASTORE_LOG_DIR_EVENT_NEW),
+                              .data = buf_slice(&json),
+                              .is_sequential = true};
+    metastore_multi(s->metastore, &op, 1, dir_failed_told, NULL);
+    buf_deinit(&json);
+}
+
+/* ---- sessions ---- */
+
+static void on_state(void *arg, enum metastore_state state)
+{
+    struct broker_session *s = arg;
+    if (s->step == STEP_FAILED) {
+        return;
+    }
+    if (state == METASTORE_CONNECTED && s->step == STEP_CONNECTING) {
+        s->step = STEP_ROOTS;
+        s->root = 0;
+        root_make(s);
+    } else if (state == METASTORE_EXPIRED) {
+        s->earlier_session_id = metastore_session_id(s->metastore);
+        env_timer_stop(&s->retry);
+        s->events.lost(s->events.arg);
+        metastore_close(s->metastore);
+        session_open(s);
+    }
+}
+
+static void session_open(struct broker_session *s)
+{
+    s->step = STEP_CONNECTING;
+    s->metastore = s->config.factory->open(s->config.factory, s->config.env, s->config.timeout_ms,
+                                           on_state, s);
+}
+
+struct broker_session *broker_session_new(const struct broker_session_config *config,
+                                          const struct broker_session_events *events)
+{
+    struct broker_session *s = xalloc(sizeof *s);
+    s->config = *config;
+    s->events = *events;
+    env_timer_init(&s->retry, config->env, step_retry, s);
+    session_open(s);
+    return s;
+}
+
+void broker_session_free(struct broker_session *s, bool is_clean)
+{
+    if (s == NULL) {
+        return;
+    }
+    env_timer_stop(&s->retry);
+    if (is_clean) {
+        metastore_close(s->metastore);
+    } else {
+        metastore_abandon(s->metastore);
+    }
+    free(s);
+}

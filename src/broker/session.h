@@ -1,0 +1,48 @@
+/*
+ * The broker's life in the metastore: the base nodes, the cluster id, the registration in
+ * /brokers/ids, and all of it again after the session expired (docs/spec/zookeeper-mode.md 4).
+ *
+ * Invariant: epoch is -1 unless this very session owns /brokers/ids/N. Callbacks come from the loop.
+ */
+#pragma once
+
+#include "base/error.h"
+#include "model/cluster.h"
+
+struct broker_session;
+struct env;
+struct metastore;
+struct metastore_factory;
+
+struct broker_session_events {
+    void *arg;
+    /* A session is up: /config may be read through m, broker_session_register comes next. Once a
+     * session. A cluster id that differs from an earlier one is the receiver's to judge. */
+    void (*connected)(void *arg, struct metastore *m, const char *cluster_id);
+    /* /brokers/ids/N is ours, under this epoch. */
+    void (*registered)(void *arg, int64_t epoch);
+    /* The session expired; the metastore given by connected goes when this returns. Another session is
+     * opened by itself. */
+    void (*lost)(void *arg);
+    /* It cannot go on: the id is taken by a living broker, a stored cluster id cannot be read. */
+    void (*failed)(void *arg, const char *reason);
+};
+
+struct broker_session_config {
+    struct env *env;
+    struct metastore_factory *factory; /* borrowed */
+    int64_t timeout_ms;
+    const struct model_broker *broker; /* what is registered; borrowed */
+    const char *cluster_id;            /* what the log directories say; NULL = nothing */
+};
+
+struct broker_session *broker_session_new(const struct broker_session_config *config,
+                                          const struct broker_session_events *events);
+/* Registers; called once after each connected. While another session still holds the id, it waits for
+ * that one to expire, up to twice the session time-out. */
+void broker_session_register(struct broker_session *s);
+/* Writes the notification that a log directory failed. Does nothing while there is no session: the
+ * next controller reads everything anyway. */
+void broker_session_dir_failed(struct broker_session *s);
+/* is_clean: the registration goes at once; else the session is left to expire. NULL is fine. */
+void broker_session_free(struct broker_session *s, bool is_clean);
