@@ -3,12 +3,18 @@
 enable_testing()
 pkg_check_modules(cmocka REQUIRED IMPORTED_TARGET cmocka)
 
-# klamm_test(<source> <label> [more sources]): one ctest entry named <label>/<folder>/<name>.
+# klamm_test(<source> <label> [more sources]): one ctest entry named <label>/<folder>/<name>. Sources of the
+# folder that are not tests themselves are helpers of all its tests.
 function(klamm_test source label)
     get_filename_component(name ${source} NAME_WE)
-    get_filename_component(folder ${source} DIRECTORY)
-    get_filename_component(folder ${folder} NAME)
-    add_executable(${folder}_${name} ${source} ${ARGN})
+    get_filename_component(directory ${source} DIRECTORY)
+    get_filename_component(folder ${directory} NAME)
+    set(helpers "")
+    if(directory MATCHES "/tests/(unit|crash|compat)/")
+        file(GLOB helpers CONFIGURE_DEPENDS ${directory}/*.c)
+        list(FILTER helpers EXCLUDE REGEX "/test_[^/]*$")
+    endif()
+    add_executable(${folder}_${name} ${source} ${helpers} ${ARGN})
     target_include_directories(${folder}_${name} PRIVATE ${CMAKE_SOURCE_DIR}/src
         ${CMAKE_SOURCE_DIR}/tests ${CMAKE_SOURCE_DIR}/include)
     target_link_libraries(${folder}_${name} PRIVATE ${KLAMM_LIBRARIES} klamm_simenv PkgConfig::cmocka)

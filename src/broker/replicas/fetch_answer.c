@@ -166,10 +166,17 @@ static void refused(struct replicas_partition *p, int16_t code)
     }
 }
 
+/* What was sent last is what this answer is about, and nothing was decided since. */
+static bool is_current(const struct replicas_partition *p)
+{
+    return p->fetch.sent_request <= p->fetch.fetcher->answer_count &&
+           p->core.state.leader_epoch == p->fetch.sent_epoch;
+}
+
 static void partition_answered(struct replicas_partition *p,
                                const struct wire_fetch_response_responses_partitions *a)
 {
-    if (p->core.state.leader_epoch != p->fetch.sent_epoch) {
+    if (!is_current(p)) {
         return;
     }
     if (a->error_code != KERR_NONE) {
@@ -244,7 +251,7 @@ static void earliest_answered(struct replicas_partition *p, int64_t leader_start
 static void offset_answered(struct replicas_partition *p,
                             const struct wire_list_offsets_response_topics_partitions *a)
 {
-    if (p->core.state.leader_epoch != p->fetch.sent_epoch) {
+    if (!is_current(p)) {
         return;
     }
     p->fetch.is_asked = false;

@@ -58,6 +58,7 @@ static void connect_peer(struct replicas_fetcher *f, const char *host, uint16_t 
     f->host = xstrdup(host);
     f->port = port;
     f->busy_count = 0;
+    f->answer_count = f->sent_count;
     struct net_peer_config config = {
         .host = f->host,
         .port = port,
@@ -328,6 +329,7 @@ static void send_request(struct replicas_fetcher *f, struct buf *body, net_answe
         return;
     }
     f->busy_count++;
+    f->sent_count++;
     net_peer_call(f->peer, body, f->replicas->config.socket_timeout_ms, done, f);
 }
 
@@ -347,6 +349,7 @@ static void fill_fetch_partition(struct replicas_partition *p,
     wire_fetch_request_topics_partitions_init(out);
     p->fetch.sent_offset = p->core.log_end;
     p->fetch.sent_epoch = p->core.state.leader_epoch;
+    p->fetch.sent_request = p->fetch.fetcher->sent_count + 1;
     out->partition = replicas_partition_index(p);
     out->current_leader_epoch = p->core.state.leader_epoch;
     out->fetch_offset = p->core.log_end;
@@ -453,6 +456,7 @@ static void fetch_done(void *arg, int err, struct block *frame, struct slice pay
     struct replicas *r = f->replicas;
     int16_t version = f->is_by_id ? FETCH_VERSION_IDS : FETCH_VERSION_NAMES;
     f->busy_count--;
+    f->answer_count++;
     arena_reset(&r->arena);
     struct wire_fetch_response resp;
     struct wire_response_header header;
@@ -534,6 +538,7 @@ static void offsets_done(void *arg, int err, struct block *frame, struct slice p
     struct replicas_fetcher *f = arg;
     struct replicas *r = f->replicas;
     f->busy_count--;
+    f->answer_count++;
     arena_reset(&r->arena);
     struct wire_list_offsets_response resp;
     struct wire_response_header header;
@@ -575,6 +580,7 @@ static void send_offsets(struct replicas_fetcher *f)
         }
         p->fetch.is_asked = true;
         p->fetch.sent_epoch = p->core.state.leader_epoch;
+        p->fetch.sent_request = f->sent_count + 1;
         *parts = (struct wire_list_offsets_request_topics_partitions){
             .partition_index = replicas_partition_index(p),
             .current_leader_epoch = p->core.state.leader_epoch,

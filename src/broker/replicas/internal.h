@@ -32,6 +32,8 @@ struct replicas_fetcher {
     char *host;
     uint16_t port;
     int32_t busy_count;    /* requests under way: 0, 1, or 2 (see step_soon) */
+    uint64_t sent_count;   /* requests, numbered from 1 */
+    uint64_t answer_count; /* answers come in the order of the requests */
     bool is_urgent;        /* a partition was added */
     struct env_timer step; /* looks for the next thing to do */
     int64_t pause_until_ms;
@@ -108,6 +110,7 @@ struct replicas_fetch {
     bool is_asked;          /* part of the ListOffsets request under way */
     int64_t sent_offset;    /* what the request under way, or the session, says */
     int32_t sent_epoch;     /* ditto: the leader epoch */
+    uint64_t sent_request;  /* the request that said so; earlier answers do not count */
     int64_t initial_offset; /* high watermark when it became follower */
     int64_t retry_ms;       /* DELAYED */
     int64_t lag;            /* records, by the leader's high watermark; -1 unknown */

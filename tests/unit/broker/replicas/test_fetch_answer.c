@@ -1,0 +1,202 @@
+/*
+ * What a follower makes of its leader's answers: truncation where logs parted, resync when out of
+ * range, one broken partition among good ones (rows 69, 70).
+ */
+#include "world.h"
+
+#include "model/kerr.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+static const int32_t both[] = {1, 2};
+static const int32_t all[] = {1, 2, 3};
+
+static struct world *brokers(int32_t count)
+{
+    struct world *w = world_new(21, count);
+    for (int32_t id = 1; id <= count; id++) {
+        world_start(w, id);
+    }
+    return w;
+}
+
+static void append_at(struct world *w, int32_t at, const struct world_partition *p, int32_t count)
+{
+    struct world_produce produce;
+    world_append(w, at, p, count, &produce);
+    world_produce_deinit(&produce);
+}
+
+/* Row 69: the old leader has records that the new one lacks. */
+static void old_leader_truncates_to_the_common_point(void **state)
+{
+    (void)state;
+    struct world *w = brokers(2);
+    struct world_partition *p = world_create(w, "orders", 0, both, 2);
+    append_at(w, 1, p, 10);
+    world_await_high_watermark(w, 2, p, 10);
+    /* 1 appends alone and dies; 2 takes over and appends something else. */
+    world_kill(w, 2);
+    append_at(w, 1, p, 7);
+    world_kill(w, 1);
+    world_start(w, 2);
+    p->leader = 2;
+    p->isr[0] = 2;
+    p->isr_count = 1;
+    world_announce(w, p, true);
+    append_at(w, 2, p, 3);
+    world_await_high_watermark(w, 2, p, 13);
+    world_start(w, 1);
+    assert_int_equal(world_info(w, 1, p).log_end, 17);
+    assert_int_equal(world_send(w, 1, p), KERR_NONE);
+    world_await_end(w, 1, p, 13);
+    world_await_high_watermark(w, 1, p, 13);
+    world_assert_same_log(w, 1, 2, p);
+    world_free(w);
+}
+
+/* Several leaders that each appended alone: the follower goes back epoch by epoch. */
+static void truncation_goes_back_over_several_epochs(void **state)
+{
+    (void)state;
+    struct world *w = brokers(2);
+    struct world_partition *p = world_create(w, "orders", 0, both, 2);
+    append_at(w, 1, p, 10);
+    world_await_high_watermark(w, 2, p, 10);
+    world_kill(w, 2);
+    for (int i = 0; i < 3; i++) {
+        append_at(w, 1, p, 5);
+        world_announce(w, p, true);
+    }
+    world_kill(w, 1);
+    world_start(w, 2);
+    p->leader = 2;
+    p->isr[0] = 2;
+    p->isr_count = 1;
+    world_announce(w, p, true);
+    append_at(w, 2, p, 1);
+    world_start(w, 1);
+    assert_int_equal(world_send(w, 1, p), KERR_NONE);
+    world_await_end(w, 1, p, 11);
+    world_assert_same_log(w, 1, 2, p);
+    world_free(w);
+}
+
+static void committed_records_survive_a_change_of_leader(void **state)
+{
+    (void)state;
+    struct world *w = brokers(3);
+    struct world_partition *p = world_create(w, "orders", 0, all, 3);
+    append_at(w, 1, p, 50);
+    world_await_high_watermark(w, 1, p, 50);
+    world_kill(w, 1);
+    p->leader = 3;
+    world_announce(w, p, true);
+    append_at(w, 3, p, 5);
+    world_await_end(w, 2, p, 55);
+    world_start(w, 1);
+    assert_int_equal(world_send(w, 1, p), KERR_NONE);
+    world_await_end(w, 1, p, 55);
+    world_await_high_watermark(w, 3, p, 55);
+    world_assert_same_log(w, 1, 3, p);
+    world_assert_same_log(w, 2, 3, p);
+    world_free(w);
+}
+
+/* The leader lost its disk and starts empty (an unclean election): the follower cuts all it has. */
+static void follower_beyond_an_empty_leader_cuts_its_log(void **state)
+{
+    (void)state;
+    struct world *w = brokers(2);
+    struct world_partition *p = world_create(w, "orders", 0, both, 2);
+    append_at(w, 1, p, 10);
+    world_await_high_watermark(w, 2, p, 10);
+    assert_int_equal(world_stop_replica(w, 1, p, true, -1), KERR_NONE);
+    p->isr_count = 1;
+    world_announce(w, p, true);
+    world_await_end(w, 2, p, 0);
+    append_at(w, 1, p, 4);
+    world_await_end(w, 2, p, 4);
+    world_free(w);
+}
+
+/* Row 70: the follower's own disk fails for one partition's directory; the other directory serves. */
+static void broken_directory_does_not_stop_the_other(void **state)
+{
+    (void)state;
+    struct world *w = world_new(22, 2);
+    w->dir_count = 2;
+    world_start(w, 1);
+    world_start(w, 2);
+    struct world_partition *p = world_create(w, "orders", 0, both, 2);
+    struct world_partition *q = world_create(w, "orders", 1, both, 2);
+    append_at(w, 1, p, 1);
+    append_at(w, 1, q, 1);
+    world_await_end(w, 2, p, 1);
+    world_await_end(w, 2, q, 1);
+    assert_int_equal(world_info(w, 2, p).dir, 0);
+    assert_int_equal(world_info(w, 2, q).dir, 1);
+    sim_disk_break(w->brokers[2].node, "/data/0");
+    append_at(w, 1, p, 1);
+    append_at(w, 1, q, 1);
+    world_await_end(w, 2, q, 2);
+    world_pass(w, 1000);
+    struct replicas_metrics metrics;
+    replicas_metrics(world_replicas(w, 2), &metrics);
+    assert_int_equal(metrics.failed_fetches, 1);
+    assert_int_equal(metrics.offline, 1);
+    assert_int_equal(w->brokers[2].dir_failures, 1);
+    struct replicas_dir_info info;
+    replicas_dir_get(world_replicas(w, 2), 0, &info);
+    assert_true(info.is_offline);
+    p->leader_epoch++;
+    assert_int_equal(world_send(w, 2, p), KERR_KAFKA_STORAGE_ERROR);
+    world_free(w);
+}
+
+static void reassignment_bytes_are_counted_apart(void **state)
+{
+    (void)state;
+    struct world *w = brokers(3);
+    struct world_partition *p = world_create(w, "orders", 0, both, 2);
+    append_at(w, 1, p, 10);
+    world_await_end(w, 2, p, 10);
+    memcpy(p->replicas, all, sizeof all);
+    p->replica_count = 3;
+    p->adding[0] = 3;
+    p->adding_count = 1;
+    world_announce(w, p, true);
+    world_await_end(w, 3, p, 10);
+    struct replicas_metrics leader;
+    struct replicas_metrics adding;
+    struct replicas_metrics old;
+    replicas_metrics(world_replicas(w, 1), &leader);
+    replicas_metrics(world_replicas(w, 2), &old);
+    replicas_metrics(world_replicas(w, 3), &adding);
+    assert_int_equal(leader.reassigning, 1);
+    assert_int_equal(leader.under_replicated, 0);
+    assert_true(adding.reassignment_bytes_in > 0);
+    assert_int_equal(adding.reassignment_bytes_in, leader.reassignment_bytes_out);
+    assert_int_equal(adding.reassignment_bytes_in, adding.replication_bytes_in);
+    assert_int_equal(old.reassignment_bytes_in, 0);
+    assert_int_equal(leader.replication_bytes_out,
+                     old.replication_bytes_in + adding.replication_bytes_in);
+    world_free(w);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(old_leader_truncates_to_the_common_point),
+        cmocka_unit_test(truncation_goes_back_over_several_epochs),
+        cmocka_unit_test(committed_records_survive_a_change_of_leader),
+        cmocka_unit_test(follower_beyond_an_empty_leader_cuts_its_log),
+        cmocka_unit_test(broken_directory_does_not_stop_the_other),
+        cmocka_unit_test(reassignment_bytes_are_counted_apart),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,134 @@
+/*
+ * A small cluster for tests of broker/replicas: brokers 1..n in the simulated world, each with its
+ * replicas and a server that answers Fetch (with sessions), ListOffsets and, on broker 1,
+ * AlterPartition. The test plays the controller: it decides states and sends LeaderAndIsr by calling.
+ */
+#pragma once
+
+#include "broker/replicas/replicas.h"
+#include "model/ids.h"
+#include "net/net.h"
+#include "sim/env/sim.h"
+
+#define WORLD_BROKERS_MAX    4
+#define WORLD_PARTITIONS_MAX 64
+#define WORLD_ITEMS_MAX      128
+
+struct world;
+
+/* One partition as the test's controller knows it. */
+struct world_partition {
+    const char *topic;
+    struct uuid topic_id;
+    int32_t partition;
+    int32_t leader;
+    int32_t leader_epoch;
+    int32_t partition_epoch;
+    int32_t replicas[WORLD_BROKERS_MAX];
+    int32_t replica_count;
+    int32_t isr[WORLD_BROKERS_MAX];
+    int32_t isr_count;
+    int32_t adding[WORLD_BROKERS_MAX];
+    int32_t adding_count;
+};
+
+/* What a fetch session remembers of one partition. */
+struct world_item {
+    struct uuid topic_id;
+    int32_t partition;
+    int32_t leader_epoch;
+    int32_t last_epoch;
+    int64_t offset;
+    int64_t log_start;
+    int32_t bytes_max;
+    int64_t told_high_watermark;
+};
+
+/* A follower's fetch that waits, or its session between two. */
+struct world_session {
+    int32_t id; /* = the follower */
+    int32_t epoch;
+    struct world_item items[WORLD_ITEMS_MAX];
+    int32_t count;
+    struct net_request *parked;
+    int16_t version;
+    int32_t correlation_id;
+    struct replicas_watch watches[WORLD_ITEMS_MAX];
+    struct env_timer timer;
+    struct world_broker *broker;
+};
+
+struct world_broker {
+    struct world *world;
+    int32_t id;
+    struct sim_node *node;
+    struct replicas *replicas; /* NULL while down */
+    struct net_server *server;
+    uint16_t port;
+    struct world_session sessions[WORLD_BROKERS_MAX + 1]; /* by follower */
+    int32_t fetch_requests;
+    int32_t fetch_partitions; /* named in them */
+    int16_t refuse_error;     /* answer fetches of refuse_partition with it, 0 = do not */
+    int32_t refuse_partition;
+    int32_t dir_failures; /* told by the hook */
+    bool was_stopped;     /* replicas_stop is done */
+};
+
+struct world {
+    struct sim_world *sim;
+    struct world_broker brokers[WORLD_BROKERS_MAX + 1]; /* by id */
+    int32_t broker_count;
+    int32_t min_insync_replicas; /* of all topics */
+    int64_t lag_time_max_ms;
+    int32_t dir_count;
+    struct world_partition partitions[WORLD_PARTITIONS_MAX];
+    int32_t partition_count;
+    bool is_session_refused;
+    int16_t alter_error; /* partition error of the next AlterPartition answers */
+    int32_t alter_requests;
+    int32_t controller_epoch;
+};
+
+struct world *world_new(uint64_t seed, int32_t broker_count);
+void world_free(struct world *w);
+void world_start(struct world *w, int32_t id);
+/* As kill -9: nothing is flushed. The disk stays. */
+void world_kill(struct world *w, int32_t id);
+struct replicas *world_replicas(struct world *w, int32_t id);
+
+/* Adds the partition, led by the first of replicas with all of them in the ISR, at epoch 0. */
+struct world_partition *world_create(struct world *w, const char *topic, int32_t partition,
+                                     const int32_t *replicas, int32_t count);
+/* Sends the present state to one broker; returns the partition's code. */
+int16_t world_send(struct world *w, int32_t to, const struct world_partition *p);
+/* Sends it to all replicas that run, after raising the leader epoch when is_raised. */
+void world_announce(struct world *w, struct world_partition *p, bool is_raised);
+/* Returns the partition's code. */
+int16_t world_stop_replica(struct world *w, int32_t at, const struct world_partition *p,
+                           bool is_deleted, int32_t epoch);
+
+/* One batch of `count` records of `size` bytes, for world_append. */
+struct world_produce {
+    struct replicas_produce produce;
+    struct replicas_append item;
+    struct buf records;
+    bool is_done;
+};
+/* Appends at broker `at`. Deinit with world_produce_deinit. */
+void world_append(struct world *w, int32_t at, const struct world_partition *p, int32_t count,
+                  struct world_produce *ret_produce);
+void world_append_acks(struct world *w, int32_t at, const struct world_partition *p, int16_t acks,
+                       struct world_produce *ret_produce);
+void world_produce_deinit(struct world_produce *produce);
+
+struct replicas_partition_info world_info(struct world *w, int32_t at,
+                                          const struct world_partition *p);
+/* Runs until both have the same log end and high watermark, the end being `end`; fails the test after
+ * 60 s of virtual time. */
+void world_await_end(struct world *w, int32_t at, const struct world_partition *p, int64_t end);
+void world_await_high_watermark(struct world *w, int32_t at, const struct world_partition *p,
+                                int64_t offset);
+void world_await_isr(struct world *w, const struct world_partition *p, int32_t count);
+void world_pass(struct world *w, int64_t ms);
+/* The bytes of both logs are the same, from the first to the last offset. */
+void world_assert_same_log(struct world *w, int32_t a, int32_t b, const struct world_partition *p);
