@@ -220,7 +220,8 @@ static void conn_deliver(struct sim_conn *c, struct sim_chunk *chunk, int err, i
     struct sim_world *w = conn_node(c)->world;
     struct sim_delivery *d = xalloc(sizeof *d);
     *d = (struct sim_delivery){.to = c->other, .chunk = chunk, .err = err, .sent_us = w->now_us};
-    c->last_arrival_us = MAX(c->last_arrival_us, w->now_us + draw_delay(w) + extra_us);
+    int64_t arrival_us = w->now_us + draw_delay(w) + extra_us;
+    c->last_arrival_us = MAX(c->last_arrival_us, arrival_us);
     c->other->events++;
     sim_schedule(conn_node(c->other), c->last_arrival_us - w->now_us, delivery_arrive,
                  delivery_dropped, d);
