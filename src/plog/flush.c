@@ -158,7 +158,7 @@ int plog_flush_end(struct plog_flush *f)
     if (err != 0) {
         return plog_fail(p, err);
     }
-    CHECK(target <= p->end_offset);
+    CHECK(target <= p->end_offset && p->recovery_point <= p->recovery_point_high);
     p->recovery_point = MAX(p->recovery_point, target);
     if (p->recovery_point >= p->recovery_point_high) {
         p->recovery_point_high = p->recovery_point;

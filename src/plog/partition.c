@@ -60,7 +60,7 @@ int plog_partition_read_id(struct env *env, const char *folder, struct uuid *ret
         err = parse_id(buf_slice(&text), &id);
     }
     buf_deinit(&text);
-    if (err == 0 || err == -E_NOT_FOUND) {
+    if (err == 0 || err == -E_NOT_FOUND || err == -E_MALFORMED || err == -E_TOO_LARGE) {
         *ret_id = id;
         return 0;
     }

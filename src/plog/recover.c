@@ -1,6 +1,6 @@
 /*
- * Recovery. Which bytes are trusted: after a clean stop all of them; else those of segments that end at
- * or below the recovery point. Everything else is read batch by batch, and the log ends where the first
+ * Recovery. Which bytes are trusted: after a clean stop all of them; else those of segments that end
+ * below the recovery point. Everything else is read batch by batch, and the log ends where the first
  * bad byte, or the first hole between segments, is. Runs on the home env, blocking.
  */
 #include "plog/recover.h"
@@ -202,7 +202,8 @@ static int load_trusted(const struct recovery *r, struct plog_segment *s, bool i
         s->next_offset = next_offset;
         err = plog_segment_seal(s);
     }
-    return err;
+    /* The recovery point says that it is synced already. */
+    return err == 0 ? plog_segment_sync(s) : err;
 }
 
 /* Segments from number i on are beyond the end: they go, the last one first. */
@@ -247,7 +248,9 @@ static int load_segments(const struct recovery *r)
     struct plog *p = r->p;
     int first = p->segment_count;
     if (!r->is_clean) {
-        first = MAX(plog_segment_at(p, r->recovery_point), 0);
+        /* A segment that ends at the recovery point was sealed after the last flush, so its indexes
+         * are not synced: it is read too. */
+        first = MAX(plog_segment_at(p, r->recovery_point - 1), 0);
     }
     int err = 0;
     for (int i = 0; i < first && err == 0; i++) {
@@ -361,6 +364,24 @@ static int check_topic_id(struct plog *p, struct errmsg *em)
     return 0;
 }
 
+/* Fits the cache to the log. The file may have been written when the log start was higher than the
+ * checkpoint of it says: then the epochs below are missing and are read from the batches. */
+static int settle_epochs(struct plog *p)
+{
+    bool is_cut = plog_epochs_cut_end(&p->epochs, p->end_offset);
+    bool is_short =
+        p->start_offset < p->end_offset && plog_epochs_at(&p->epochs, p->start_offset) < 0;
+    int err = 0;
+    if (is_short) {
+        p->epochs.count = 0;
+        err = epochs_from_headers(p);
+    }
+    if (plog_epochs_cut_start(&p->epochs, p->start_offset) || is_cut || is_short) {
+        p->is_epochs_dirty = true;
+    }
+    return err;
+}
+
 /* The log's offsets once its segments are in memory. */
 static int settle(struct plog *p, const struct plog_open_args *args, int64_t recovery_point)
 {
@@ -383,11 +404,8 @@ static int settle(struct plog *p, const struct plog_open_args *args, int64_t rec
     }
     p->recovery_point = args->is_clean ? p->end_offset : MIN(recovery_point, p->end_offset);
     p->recovery_point_high = MAX(p->recovery_point_high, p->recovery_point);
-    if (plog_epochs_cut_end(&p->epochs, p->end_offset) ||
-        plog_epochs_cut_start(&p->epochs, p->start_offset)) {
-        p->is_epochs_dirty = true;
-    }
-    return plog_rebuild_producers(p);
+    int err = settle_epochs(p);
+    return err == 0 ? plog_rebuild_producers(p) : err;
 }
 
 static int recover_folder(struct plog *p, const struct plog_open_args *args, struct folder *f,
@@ -420,7 +438,10 @@ static int recover_folder(struct plog *p, const struct plog_open_args *args, str
     if (err == 0) {
         err = load_segments(&r);
     }
-    return err == 0 ? settle(p, args, r.recovery_point) : err;
+    if (err == 0) {
+        err = settle(p, args, r.recovery_point);
+    }
+    return err == 0 && p->has_unlinked && p->has_folder ? plog_sync_folder(p) : err;
 }
 
 int plog_recover(struct plog *p, const struct plog_open_args *args, struct errmsg *em)

@@ -402,6 +402,9 @@ int plog_segment_write_indexes(struct plog_segment *s)
 {
     bool is_first = s->offsets_file == NULL && s->times_file == NULL && s->offsets.written == 0 &&
                     s->times.written == 0;
+    if (is_first || plog_index_unwritten(&s->offsets) + plog_index_unwritten(&s->times) > 0) {
+        s->is_dirty = true;
+    }
     int err = segment_open_indexes(s, true);
     if (err == 0 && is_first) {
         err = env_file_truncate(s->offsets_file, 0);

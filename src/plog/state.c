@@ -127,8 +127,18 @@ int plog_roll(struct plog *p, int64_t base_offset)
     return plog_fail(p, err);
 }
 
+int plog_sync_folder(struct plog *p)
+{
+    int err = env_dir_sync(p->env, p->folder);
+    if (err == 0) {
+        p->has_unlinked = false;
+    }
+    return err;
+}
+
 int plog_unlink_segment(struct plog *p, int64_t base_offset)
 {
+    p->has_unlinked = true;
     static const char *const suffixes[] = {PLOG_LOG_SUFFIX, PLOG_INDEX_SUFFIX, PLOG_TIME_SUFFIX,
                                            PLOG_TXN_SUFFIX};
     for (size_t i = 0; i < ARRAY_LEN(suffixes); i++) {
@@ -217,6 +227,7 @@ void plog_note_snapshot(struct plog *p, int64_t offset)
 
 static int drop_snapshot(struct plog *p, int i)
 {
+    p->has_unlinked = true;
     char *path = plog_snapshot_path(p, p->snapshots[i]);
     int err = env_unlink(p->env, path);
     free(path);
@@ -422,6 +433,7 @@ void plog_restart_at(struct plog *p, int64_t offset)
     p->start_offset = offset;
     p->end_offset = offset;
     p->recovery_point = offset;
+    p->recovery_point_high = MAX(p->recovery_point_high, offset);
     p->has_truncated = false;
     p->is_folder_new = false;
     p->epochs.count = 0;

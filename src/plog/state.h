@@ -48,6 +48,7 @@ struct plog {
     bool has_folder;
     bool is_folder_new;   /* its creation is not synced */
     bool has_truncated;   /* the file PLOG_TRUNCATED_NAME exists */
+    bool has_unlinked;    /* files were unlinked since the folder was synced last */
     bool is_epochs_dirty; /* the epochs differ from their file */
 
     struct plog_epochs epochs;
@@ -78,6 +79,8 @@ void plog_drop_segments(struct plog *p, int first, int count);
 int plog_ensure_active(struct plog *p) MUST_CHECK;
 /* Seals the active segment and starts a new one with this base (at or above the log end). */
 int plog_roll(struct plog *p, int64_t base_offset) MUST_CHECK;
+/* Syncs the folder: what was unlinked must not come back once other files cover its offsets. */
+int plog_sync_folder(struct plog *p) MUST_CHECK;
 /* Unlinks the three files of a segment, and its .txnindex. */
 int plog_unlink_segment(struct plog *p, int64_t base_offset) MUST_CHECK;
 

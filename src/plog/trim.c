@@ -23,28 +23,44 @@ static int drop_tail(struct plog *p, int i)
     return err;
 }
 
+/* The cut went below the log start: nothing that can be read is left. */
+static int restart_at_start(struct plog *p)
+{
+    struct plog_segment *s = NULL;
+    int err = drop_tail(p, -1);
+    if (err == 0) {
+        err = plog_segment_create(p->files, p->folder, p->start_offset, &s);
+    }
+    if (err == 0) {
+        plog_push_segment(p, s);
+    }
+    return err;
+}
+
 static int truncate_files(struct plog *p, int64_t offset)
 {
     int i = plog_segment_at(p, offset);
     CHECK(i >= 0);
-    int err = plog_lower_recovery_point(p, offset);
+    int err = drop_tail(p, i);
     if (err == 0) {
-        err = drop_tail(p, i);
+        err = plog_segment_truncate(p->segments[i], offset, p->config.index_interval_bytes);
     }
-    struct plog_segment *s = p->segments[i];
-    if (err == 0) {
-        err = plog_segment_truncate(s, offset, p->config.index_interval_bytes);
+    if (err == 0 && p->segments[i]->next_offset < p->start_offset) {
+        err = restart_at_start(p);
     }
     if (err != 0) {
         return err;
     }
-    p->end_offset = MAX(s->next_offset, p->start_offset);
-    p->recovery_point = MIN(p->recovery_point, p->end_offset);
+    p->end_offset = plog_active(p)->next_offset;
     err = plog_cut_snapshots(p, p->end_offset);
     if (err == 0) {
-        err = plog_segment_sync(s);
+        err = plog_segment_sync(plog_active(p));
     }
-    return err == 0 ? env_dir_sync(p->env, p->folder) : err;
+    if (err == 0) {
+        err = plog_sync_folder(p);
+    }
+    /* Last, when nothing is appended yet: until then the end of the log itself is the bound. */
+    return err == 0 ? plog_lower_recovery_point(p, p->end_offset) : err;
 }
 
 int plog_truncate_to(struct plog *p, int64_t offset, struct errmsg *em)
