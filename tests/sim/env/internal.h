@@ -45,6 +45,7 @@ struct sim_inode {
     size_t synced_len;
     size_t synced_cap;
     struct list changes;
+    bool is_locked; /* by an open file with is_lock */
 };
 
 /* A name: of a file (inode set) or of a directory. */

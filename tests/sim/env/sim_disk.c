@@ -420,6 +420,9 @@ void sim_file_close(struct env_file *f)
     struct sim_file *file = file_of(f);
     struct sim_node *n = sim_of(f->env);
     n->disk.open_files--;
+    if (file->is_lock) {
+        file->inode->is_locked = false;
+    }
     inode_unref(&n->disk, file->inode);
     free(file->path);
     free(file);
@@ -671,12 +674,17 @@ int sim_lock(struct env *env, const char *path, struct env_file **ret_file)
 {
     struct env_file *f;
     int err = sim_file_open(env, path, ENV_OPEN_WRITE | ENV_OPEN_CREATE, &f);
-    if (err == 0) {
-        /* Nodes do not share disks, and one node runs one process: nobody else can hold it. */
-        file_of(f)->is_lock = true;
-        *ret_file = f;
+    if (err != 0) {
+        return err;
     }
-    return err;
+    if (file_of(f)->inode->is_locked) {
+        env_file_unref(f);
+        return -E_LOCKED;
+    }
+    file_of(f)->is_lock = true;
+    file_of(f)->inode->is_locked = true;
+    *ret_file = f;
+    return 0;
 }
 
 int sim_disk_space(struct env *env, const char *path, int64_t *ret_total, int64_t *ret_usable)
