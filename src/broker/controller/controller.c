@@ -1,0 +1,333 @@
+/*
+ * The driver's front: sessions, terms, requests, and the step that hands one event to the core and
+ * performs what it answers. Invariant: the core is never entered from inside a step; whatever could
+ * call back at once (requests, read-backs) goes through a timer or an answer of the metastore.
+ * Runs on the env of its config.
+ */
+#include "broker/controller/private.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define STAND_AGAIN_MS 500 /* after resigning for a reason that may last */
+
+void controller_log(struct controller *c, enum control_level level, const char *text)
+{
+    if (c->config.log != NULL) {
+        c->config.log(c->config.arg, level, text);
+    }
+}
+
+/* ---- calls ---- */
+
+struct controller_call *controller_call_new(struct controller *c, void *item)
+{
+    struct controller_call *call = xalloc(sizeof *call);
+    *call = (struct controller_call){.c = c, .term = c->term, .item = item};
+    list_push_back(&c->calls, &call->link);
+    return call;
+}
+
+struct controller_call *controller_call_named(struct controller *c, struct slice name)
+{
+    struct controller_call *call = controller_call_new(c, NULL);
+    call->name = slice_dup(name);
+    return call;
+}
+
+char *controller_call_take_name(struct controller_call *call)
+{
+    char *name = call->name;
+    call->name = NULL;
+    return name;
+}
+
+static void call_free(struct controller_call *call)
+{
+    free(call->name);
+    free(call);
+}
+
+bool controller_call_end(struct controller_call *call, struct controller **ret_c, void **ret_item)
+{
+    struct controller *c = call->c;
+    bool is_current = call->term == c->term;
+    *ret_c = c;
+    *ret_item = call->item;
+    list_remove(&c->calls, &call->link);
+    call_free(call);
+    return is_current;
+}
+
+static void calls_free(struct controller *c)
+{
+    struct list_node *n = NULL;
+    while ((n = list_pop(&c->calls)) != NULL) {
+        call_free(CONTAINER_OF(n, struct controller_call, link));
+    }
+}
+
+/* ---- terms ---- */
+
+/* Everything of the term goes; the core answers what waits. */
+static void term_end(struct controller *c)
+{
+    c->term++;
+    env_timer_stop(&c->step_timer);
+    controller_reads_free(c);
+    controller_writes_free(c);
+    controller_removals_free(c);
+    controller_peers_free(c);
+    if (c->role == ROLE_LOADING || c->role == ROLE_ACTIVE) {
+        c->role = ROLE_FOLLOWER;
+        controller_step(c, &(struct control_event){.kind = CONTROL_ON_RESIGNED});
+    }
+    c->is_watching = false; /* an event of the old watch is of the old term */
+}
+
+void controller_resign(struct controller *c, const char *reason)
+{
+    struct errmsg em;
+    (void)errmsg_set(&em, E_OK, "gives up the controller role: %s", reason);
+    controller_log(c, CONTROL_WARNING, em.text);
+    controller_leave(c);
+    term_end(c);
+    env_timer_start(&c->stand_timer, STAND_AGAIN_MS);
+}
+
+/* ---- sessions ---- */
+
+static void session_close(struct controller *c, bool is_clean)
+{
+    if (c->store != NULL) {
+        if (is_clean) {
+            metastore_close(c->store);
+        } else {
+            metastore_abandon(c->store);
+        }
+        c->store = NULL;
+    }
+    c->is_connected = false;
+    calls_free(c);
+}
+
+static void session_state(void *arg, enum metastore_state state)
+{
+    struct controller *c = arg;
+    if (state == METASTORE_CONNECTED) {
+        c->is_connected = true;
+        if (c->role == ROLE_IDLE) {
+            controller_stand(c);
+        }
+    } else if (state == METASTORE_EXPIRED) {
+        controller_log(c, CONTROL_WARNING, "the controller's metastore session expired");
+        term_end(c);
+        c->role = ROLE_IDLE;
+        c->is_connected = false;
+        env_timer_start(&c->reopen_timer, 0);
+    }
+}
+
+/* The old session cannot be freed inside its own callback: a timer comes here. */
+static void session_reopen(void *arg)
+{
+    struct controller *c = arg;
+    session_close(c, true);
+    if (c->broker_epoch >= 0) {
+        c->store =
+            c->factory->open(c->factory, c->env, c->config.session_timeout_ms, session_state, c);
+    }
+}
+
+static void stand_again(void *arg)
+{
+    struct controller *c = arg;
+    controller_stand(c);
+}
+
+void controller_set_broker_epoch(struct controller *c, int64_t epoch)
+{
+    bool was_registered = c->broker_epoch >= 0;
+    c->broker_epoch = epoch;
+    if (epoch >= 0 && !was_registered) {
+        env_timer_start(&c->reopen_timer, 0);
+    } else if (epoch < 0 && was_registered) {
+        term_end(c);
+        c->role = ROLE_IDLE;
+        env_timer_stop(&c->stand_timer);
+        env_timer_start(&c->reopen_timer, 0);
+    }
+}
+
+/* ---- requests ---- */
+
+static void requests_start(void *arg)
+{
+    struct controller *c = arg;
+    struct list_node *n = NULL;
+    while ((n = list_pop(&c->arrived)) != NULL) {
+        struct controller_request_item *item =
+            CONTAINER_OF(n, struct controller_request_item, link);
+        struct control_event event = {.kind = CONTROL_ON_REQUEST, .request = *item->request};
+        event.request.token = item->token;
+        controller_step(c, &event);
+    }
+}
+
+void controller_request(struct controller *c, const struct control_request *request,
+                        controller_done_fn done, void *arg)
+{
+    struct controller_request_item *item = xalloc(sizeof *item);
+    *item = (struct controller_request_item){
+        .token = c->next_token++, .request = request, .done = done, .arg = arg};
+    HASH_ADD(hh, c->requests, token, sizeof item->token, item);
+    list_push_back(&c->arrived, &item->link);
+    if (!env_timer_is_active(&c->request_timer)) {
+        env_timer_start(&c->request_timer, 0);
+    }
+}
+
+static void reply(struct controller *c, const struct control_reply *reply)
+{
+    struct controller_request_item *item = NULL;
+    HASH_FIND(hh, c->requests, &reply->token, sizeof reply->token, item);
+    CHECK(item != NULL);
+    HASH_DEL(c->requests, item);
+    item->done(item->arg, reply);
+    free(item);
+}
+
+/* ---- the step ---- */
+
+static void effect_perform(struct controller *c, const struct control_effect *effect)
+{
+    switch (effect->kind) {
+    case CONTROL_EFFECT_WRITE:
+        controller_write_add(c, &effect->write);
+        break;
+    case CONTROL_EFFECT_SEND:
+        controller_send(c, &effect->send);
+        break;
+    case CONTROL_EFFECT_REPLY:
+        reply(c, &effect->reply);
+        break;
+    case CONTROL_EFFECT_RESIGN:
+        c->resign_reason = effect->text;
+        break;
+    case CONTROL_EFFECT_LOG:
+        controller_log(c, effect->level, effect->text);
+        break;
+    default:
+        CHECK(false);
+    }
+}
+
+static void step_later(struct controller *c)
+{
+    if (c->effects.has_more) {
+        env_timer_start(&c->step_timer, 0);
+    } else if (c->effects.wake_ms != INT64_MAX) {
+        env_timer_start(&c->step_timer, c->effects.wake_ms - env_now_ms(c->env));
+    }
+}
+
+void controller_step(struct controller *c, const struct control_event *event)
+{
+    CHECK(!c->is_stepping);
+    c->is_stepping = true;
+    c->resign_reason = NULL;
+    env_timer_stop(&c->step_timer);
+    control_step(c->core, env_now_ms(c->env), event, &c->effects);
+    for (int32_t i = 0; i < c->effects.count; i++) {
+        effect_perform(c, &c->effects.list[i]);
+    }
+    controller_writes_flush(c);
+    step_later(c);
+    c->is_stepping = false;
+    if (c->resign_reason != NULL) {
+        char *reason = xstrdup(c->resign_reason);
+        controller_resign(c, reason);
+        free(reason);
+    }
+}
+
+static void step_tick(void *arg)
+{
+    struct controller *c = arg;
+    controller_step(c, &(struct control_event){.kind = CONTROL_ON_TICK});
+}
+
+/* ---- life ---- */
+
+struct controller *controller_new(struct env *env, struct metastore_factory *factory,
+                                  const struct controller_config *config)
+{
+    struct controller *c = xalloc(sizeof *c);
+    c->env = env;
+    c->factory = factory;
+    c->config = *config;
+    c->listener = xstrdup(config->listener);
+    c->config.listener = c->listener;
+    c->core = control_new(&(struct control_config){
+        .broker_id = config->broker_id,
+        .seed = env_random_u64(env),
+        .partitions_default = config->partitions_default,
+        .replication_factor_default = config->replication_factor_default,
+    });
+    control_effects_init(&c->effects);
+    c->broker_epoch = -1;
+    c->known_id = -1;
+    c->next_token = 1;
+    env_timer_init(&c->reopen_timer, env, session_reopen, c);
+    env_timer_init(&c->stand_timer, env, stand_again, c);
+    env_timer_init(&c->step_timer, env, step_tick, c);
+    env_timer_init(&c->unfit_timer, env, controller_writes_refuse_unfit, c);
+    env_timer_init(&c->request_timer, env, requests_start, c);
+    list_init(&c->calls);
+    list_init(&c->arrived);
+    list_init(&c->readings);
+    list_init(&c->writes_new);
+    list_init(&c->writes_judged);
+    list_init(&c->writes_unfit);
+    list_init(&c->batches);
+    list_init(&c->removals);
+    return c;
+}
+
+static void requests_free(struct controller *c)
+{
+    struct controller_request_item *item = NULL;
+    struct controller_request_item *next = NULL;
+    HASH_ITER(hh, c->requests, item, next)
+    {
+        HASH_DEL(c->requests, item);
+        free(item);
+    }
+}
+
+void controller_free(struct controller *c, bool is_clean)
+{
+    if (c == NULL) {
+        return;
+    }
+    env_timer_stop(&c->reopen_timer);
+    env_timer_stop(&c->stand_timer);
+    env_timer_stop(&c->step_timer);
+    env_timer_stop(&c->request_timer);
+    env_timer_stop(&c->unfit_timer);
+    session_close(c, is_clean);
+    controller_reads_free(c);
+    controller_writes_free(c);
+    controller_removals_free(c);
+    controller_peers_free(c);
+    requests_free(c);
+    control_free(c->core);
+    control_effects_deinit(&c->effects);
+    free(c->listener);
+    free(c);
+}
+
+bool controller_is_active(const struct controller *c)
+{
+    return c->role == ROLE_ACTIVE;
+}

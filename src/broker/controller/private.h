@@ -1,0 +1,161 @@
+/*
+ * What the files of the controller's driver share. Private to broker/controller/.
+ *
+ * A term is the time between two changes of session or role. Calls to the metastore carry the term
+ * they were made in; their answers are dropped when it is over, and all that belongs to a term (reads,
+ * writes, queues, watches) is freed with it.
+ */
+#pragma once
+
+#include "base/alloc.h"
+#include "base/block.h"
+#include "base/buf.h"
+#include "base/check.h"
+#include "base/list.h"
+#include "base/map.h"
+#include "broker/controller/controller.h"
+#include "env/env.h"
+#include "metastore/path.h"
+#include "metastore/znode.h"
+
+/* A call that is out. item belongs to the term; a call of an older term must not touch it. */
+struct controller_call {
+    struct list_node link; /* controller.calls */
+    struct controller *c;
+    uint64_t term;
+    void *item;
+    char *name; /* owned; a topic or a path */
+    int32_t index;
+};
+
+enum controller_role {
+    ROLE_IDLE,     /* no session, or no registered broker */
+    ROLE_STANDING, /* reads /controller, or writes it */
+    ROLE_FOLLOWER, /* somebody else is it, or nobody yet: the watch will tell */
+    ROLE_LOADING,  /* won: reads the cluster */
+    ROLE_ACTIVE,
+};
+
+/* A topic znode that is known, and watched. */
+struct controller_topic {
+    char *name;
+    int32_t version; /* newest one read or written */
+    bool is_seen;    /* private to the comparison with the list of children */
+    UT_hash_handle hh;
+};
+
+struct controller_request_item {
+    struct list_node link; /* controller.arrived, until it goes to the core */
+    uint64_t token;
+    const struct control_request *request;
+    controller_done_fn done;
+    void *arg;
+    UT_hash_handle hh;
+};
+
+struct controller {
+    struct env *env;
+    struct metastore_factory *factory;
+    struct controller_config config;
+    char *listener;
+    struct control *core;
+    struct control_effects effects;
+    struct metastore *store;
+    bool is_connected;
+    int64_t broker_epoch;
+    uint64_t term;
+    enum controller_role role;
+    int32_t epoch;
+    int32_t epoch_version; /* of /controller_epoch: guards every write */
+    int32_t known_id;      /* what `changed` was last told; -1 = none */
+    bool is_watching;      /* the watch on /controller is set */
+    bool is_stepping;
+    const char *resign_reason; /* set by an effect, borrowed during the step */
+    struct env_timer reopen_timer;
+    struct env_timer stand_timer;
+    struct env_timer step_timer;    /* has_more, wake_ms */
+    struct env_timer request_timer; /* arrived */
+    struct list calls;
+    struct list arrived;
+    struct controller_request_item *requests; /* by token */
+    uint64_t next_token;
+    /* read.c */
+    bool is_topics_asked;  /* LOADING: the list of topics is asked for, or read */
+    bool is_topics_listed; /* LOADING: the list of topics was read */
+    bool is_load_ending;   /* LOADING: all topics are read */
+    bool is_reading_brokers;
+    bool read_brokers_again;
+    struct controller_broker_reading *broker_reading;
+    struct controller_topic *topics;
+    struct list readings; /* controller_reading: waiting, then running */
+    int32_t readings_running;
+    /* write.c */
+    struct list writes_new;   /* controller_write: of the step that runs */
+    struct list writes_unfit; /* controller_write: the encoder refused them */
+    struct env_timer unfit_timer;
+    struct list batches;       /* out */
+    struct list writes_judged; /* controller_write: being read back */
+    struct list removals;
+    /* send.c */
+    struct controller_peer *peers;
+};
+
+/* ---- controller.c ---- */
+void controller_log(struct controller *c, enum control_level level, const char *text);
+void controller_step(struct controller *c, const struct control_event *event);
+struct controller_call *controller_call_new(struct controller *c, void *item);
+/* A call about a topic, which may be gone when it ends: the name is copied. */
+struct controller_call *controller_call_named(struct controller *c, struct slice name);
+/* Gives the name away; to be asked for before the call is ended. */
+char *controller_call_take_name(struct controller_call *call);
+/* Ends the call; true when it is of the present term and c goes on. */
+bool controller_call_end(struct controller_call *call, struct controller **ret_c, void **ret_item);
+/* Gives up the role: deletes /controller and stands again a little later. */
+void controller_resign(struct controller *c, const char *reason);
+
+/* ---- election.c ---- */
+void controller_stand(struct controller *c);
+void controller_leave(struct controller *c); /* deletes our /controller, guarded */
+
+/* ---- read.c ---- */
+void controller_load(struct controller *c);
+void controller_reads_free(struct controller *c);
+/* The topic znode was written by us. */
+void controller_topic_written(struct controller *c, struct slice name, int32_t version);
+void controller_topic_created(struct controller *c, struct slice name);
+void controller_topic_removed(struct controller *c, struct slice name);
+/* Reads the topic and tells the core that write_id met it. */
+void controller_topic_conflict(struct controller *c, struct slice name, uint64_t write_id);
+
+/* ---- write.c ---- */
+void controller_write_add(struct controller *c, const struct control_write *write);
+void controller_writes_flush(struct controller *c);
+void controller_writes_free(struct controller *c);
+void controller_writes_refuse_unfit(void *arg); /* unfit_timer */
+void controller_write_done(struct controller *c, uint64_t write_id, enum control_outcome outcome,
+                           int32_t version);
+/* A guarded write was refused: somebody else is controller. */
+void controller_write_fenced(struct controller *c, uint64_t write_id);
+void controller_write_failed(struct controller *c, uint64_t write_id, const char *message);
+
+/* ---- remove.c ---- */
+void controller_remove_topic(struct controller *c, uint64_t write_id, struct slice name);
+void controller_removals_free(struct controller *c);
+
+/* ---- send.c ---- */
+void controller_send(struct controller *c, const struct control_send *send);
+/* Drops the queues of brokers that are not registered under the same epoch any more. */
+void controller_peers_keep(struct controller *c, const struct model_broker *brokers, int32_t count);
+void controller_peers_free(struct controller *c);
+
+/* ---- encode.c ---- */
+/* One request frame, header first, for one receiver. listener: where LiveLeaders are reached. */
+void controller_encode(struct buf *b, const struct control_send *send, int32_t controller_id,
+                       const char *listener, int64_t broker_epoch);
+/* The answer of such a request: fills the ANSWER fields of event but `from`; memory from a.
+ * payload starts with the correlation id. */
+int controller_decode_answer(struct slice payload, enum control_send_kind kind, struct arena *a,
+                             struct control_event *event) MUST_CHECK;
+/* NULL when the broker does not listen there. */
+const struct model_endpoint *controller_endpoint(const struct model_broker *b,
+                                                 const char *listener);

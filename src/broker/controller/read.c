@@ -1,0 +1,739 @@
+/*
+ * What the controller reads: brokers, topics with their states and settings, queued deletions, the
+ * block of producer ids; first all of it in pipelined reads, then what watches tell.
+ * Invariant: every topic znode that the core knows is watched, from a version not newer than the one
+ * the core was told. A topic znode that we wrote ourselves is not read again: its watch is set by a
+ * call that brings the version alone. Runs on the driver's env.
+ */
+#include "broker/controller/private.h"
+
+#include <stdlib.h>
+
+#define READINGS_MAX 64 /* topics that are read at once */
+
+enum reading_why {
+    READING_LOAD,
+    READING_NEW,
+    READING_CHANGED,
+    READING_CONFLICT,
+};
+
+/* One topic being read. */
+struct controller_reading {
+    struct list_node link; /* controller.readings */
+    enum reading_why why;
+    uint64_t write_id; /* CONFLICT */
+    char *name;
+    bool is_running;
+    bool is_gone;
+    int32_t pending; /* answers due */
+    struct model_topic node;
+    bool has_partitions_node;
+    int32_t min_insync_replicas;
+    bool is_unclean_election_enabled;
+    struct model_partition_state *states; /* LOAD: one a partition */
+    const struct model_partition_state **state_refs;
+    int64_t *mzxids;
+};
+
+struct controller_broker_reading {
+    int32_t pending;
+    int32_t count;
+    struct model_broker *brokers; /* id -1: vanished meanwhile, or unreadable */
+};
+
+static void readings_run(struct controller *c);
+
+static void unreadable(struct controller *c, const char *what, const char *name,
+                       const struct errmsg *why)
+{
+    struct errmsg em;
+    (void)errmsg_set(&em, E_MALFORMED, "%s %s is left out: %.300s", what, name, why->text);
+    controller_log(c, CONTROL_WARNING, em.text);
+}
+
+/* ---- brokers ---- */
+
+static void brokers_read(struct controller *c);
+
+static void brokers_free(struct controller *c)
+{
+    struct controller_broker_reading *r = c->broker_reading;
+    for (int32_t i = 0; r != NULL && i < r->count; i++) {
+        model_broker_deinit(&r->brokers[i]);
+    }
+    if (r != NULL) {
+        free(r->brokers);
+        free(r);
+        c->broker_reading = NULL;
+    }
+}
+
+static void topics_list(struct controller *c);
+
+static void brokers_tell(struct controller *c)
+{
+    struct controller_broker_reading *r = c->broker_reading;
+    struct control_event event = {.kind = CONTROL_ON_BROKERS, .brokers = r->brokers};
+    for (int32_t i = 0; i < r->count; i++) {
+        if (r->brokers[i].id >= 0) {
+            struct model_broker kept = r->brokers[event.broker_count];
+            r->brokers[event.broker_count++] = r->brokers[i];
+            r->brokers[i] = kept;
+        }
+    }
+    controller_peers_keep(c, event.brokers, event.broker_count);
+    uint64_t term = c->term;
+    controller_step(c, &event);
+    if (term != c->term) {
+        return; /* the reading went with the term */
+    }
+    brokers_free(c);
+    c->is_reading_brokers = false;
+    if (c->role == ROLE_LOADING && !c->is_topics_asked) {
+        topics_list(c);
+    }
+    if (c->read_brokers_again) {
+        c->read_brokers_again = false;
+        brokers_read(c);
+    }
+}
+
+static void broker_read(void *arg, const struct metastore_result *result)
+{
+    struct controller *c = NULL;
+    void *item = NULL;
+    int32_t index = ((struct controller_call *)arg)->index;
+    if (!controller_call_end(arg, &c, &item)) {
+        return;
+    }
+    struct controller_broker_reading *r = c->broker_reading;
+    struct model_broker *b = &r->brokers[index];
+    struct errmsg em;
+    if (result->err == 0 && metastore_broker_decode(result->data, b, &em) == 0) {
+        b->epoch = result->stat.czxid;
+    } else {
+        if (result->err == 0) {
+            char *name = xasprintf("%d", b->id);
+            unreadable(c, "broker", name, &em);
+            free(name);
+        }
+        b->id = -1;
+    }
+    r->pending--;
+    if (r->pending == 0) {
+        brokers_tell(c);
+    }
+}
+
+/* -1 when the name is no broker id. */
+static int32_t id_parse(struct slice name)
+{
+    int64_t id = 0;
+    for (size_t i = 0; i < name.len; i++) {
+        if (name.ptr[i] < '0' || name.ptr[i] > '9' || id > INT32_MAX / 10) {
+            return -1;
+        }
+        id = id * 10 + (name.ptr[i] - '0');
+    }
+    return name.len == 0 || id > INT32_MAX ? -1 : (int32_t)id;
+}
+
+static void brokers_listed(void *arg, const struct metastore_result *result)
+{
+    struct controller *c = NULL;
+    void *item = NULL;
+    if (!controller_call_end(arg, &c, &item)) {
+        return;
+    }
+    if (result->err != 0) {
+        controller_resign(c, "/brokers/ids cannot be read");
+        return;
+    }
+    struct controller_broker_reading *r = xalloc(sizeof *r);
+    r->brokers = xalloc((size_t)(result->child_count + 1) * sizeof *r->brokers);
+    c->broker_reading = r;
+    for (int32_t i = 0; i < result->child_count; i++) {
+        int32_t id = id_parse(result->children[i]);
+        if (id < 0) {
+            continue;
+        }
+        struct metastore_path path;
+        struct controller_call *call = controller_call_new(c, NULL);
+        call->index = r->count;
+        r->brokers[r->count++].id = id;
+        r->pending++;
+        metastore_get(c->store, metastore_path_broker(&path, id), NULL, NULL, broker_read, call);
+    }
+    if (r->pending == 0) {
+        brokers_tell(c);
+    }
+}
+
+static void brokers_changed(void *arg, enum metastore_event event, struct slice path)
+{
+    struct controller *c = NULL;
+    void *item = NULL;
+    (void)event;
+    (void)path;
+    if (controller_call_end(arg, &c, &item)) {
+        brokers_read(c);
+    }
+}
+
+static void brokers_read(struct controller *c)
+{
+    if (c->is_reading_brokers) {
+        c->read_brokers_again = true;
+        return;
+    }
+    c->is_reading_brokers = true;
+    metastore_children(c->store, slice_str(METASTORE_BROKER_IDS), brokers_changed,
+                       controller_call_new(c, NULL), brokers_listed, controller_call_new(c, NULL));
+}
+
+/* ---- topics that are known ---- */
+
+static struct controller_topic *topic_find(const struct controller *c, struct slice name)
+{
+    struct controller_topic *t = NULL;
+    HASH_FIND(hh, c->topics, name.ptr, name.len, t);
+    return t;
+}
+
+static struct controller_topic *topic_add(struct controller *c, struct slice name)
+{
+    struct controller_topic *t = topic_find(c, name);
+    if (t == NULL) {
+        t = xalloc(sizeof *t);
+        t->name = slice_dup(name);
+        t->version = -1;
+        HASH_ADD_KEYPTR(hh, c->topics, t->name, name.len, t);
+    }
+    return t;
+}
+
+static void topic_remove(struct controller *c, struct controller_topic *t)
+{
+    HASH_DEL(c->topics, t);
+    free(t->name);
+    free(t);
+}
+
+/* ---- settings of a topic ---- */
+
+struct settings {
+    int32_t min_insync_replicas;
+    bool is_unclean_election_enabled;
+};
+
+static struct settings settings_default(const struct controller *c)
+{
+    return (struct settings){c->config.min_insync_replicas, c->config.is_unclean_election_enabled};
+}
+
+static void setting_take(void *arg, struct slice key, struct slice value)
+{
+    struct settings *s = arg;
+    if (slice_equal_str(key, "min.insync.replicas")) {
+        int32_t number = id_parse(value);
+        s->min_insync_replicas = number > 0 ? number : s->min_insync_replicas;
+    } else if (slice_equal_str(key, "unclean.leader.election.enable")) {
+        s->is_unclean_election_enabled = slice_equal_str(value, "true");
+    }
+}
+
+static struct settings settings_of(const struct controller *c,
+                                   const struct metastore_result *result)
+{
+    struct settings s = settings_default(c);
+    struct errmsg em;
+    if (result->err == 0 && metastore_config_decode(result->data, setting_take, &s, &em) != 0) {
+        s = settings_default(c);
+    }
+    return s;
+}
+
+static void settings_changed(void *arg, enum metastore_event event, struct slice path);
+
+/* Reads the settings and watches them from then on. named: the call's name; else the item. */
+static void settings_get(struct controller *c, struct slice name, metastore_done_fn done,
+                         struct controller_call *call)
+{
+    struct metastore_path path;
+    metastore_get(c->store, metastore_path_topic_config(&path, name), settings_changed,
+                  controller_call_named(c, name), done, call);
+}
+
+static void settings_read(void *arg, const struct metastore_result *result)
+{
+    struct controller *c = NULL;
+    void *item = NULL;
+    char *name = controller_call_take_name(arg);
+    if (controller_call_end(arg, &c, &item)) {
+        struct settings s = settings_of(c, result);
+        struct control_event event = {.kind = CONTROL_ON_TOPIC_CONFIG,
+                                      .name = slice_str(name),
+                                      .min_insync_replicas = s.min_insync_replicas,
+                                      .is_unclean_election_enabled = s.is_unclean_election_enabled};
+        controller_step(c, &event);
+    }
+    free(name);
+}
+
+static void settings_changed(void *arg, enum metastore_event event, struct slice path)
+{
+    struct controller *c = NULL;
+    void *item = NULL;
+    (void)path;
+    char *name = controller_call_take_name(arg);
+    if (controller_call_end(arg, &c, &item) && event == METASTORE_CHANGED) {
+        settings_get(c, slice_str(name), settings_read, controller_call_named(c, slice_str(name)));
+    }
+    free(name);
+}
+
+/* ---- the watch of a topic ---- */
+
+static void reading_start(struct controller *c, enum reading_why why, struct slice name,
+                          uint64_t write_id);
+static void topic_arm(struct controller *c, struct controller_topic *t);
+
+static void topic_changed(void *arg, enum metastore_event event, struct slice path)
+{
+    struct controller *c = NULL;
+    void *item = NULL;
+    (void)path;
+    char *name = controller_call_take_name(arg);
+    if (controller_call_end(arg, &c, &item) && event == METASTORE_CHANGED) {
+        struct controller_topic *t = topic_find(c, slice_str(name));
+        if (t != NULL) {
+            topic_arm(c, t);
+        }
+    }
+    free(name);
+}
+
+static void topic_armed(void *arg, const struct metastore_result *result)
+{
+    struct controller *c = NULL;
+    void *item = NULL;
+    char *name = controller_call_take_name(arg);
+    if (controller_call_end(arg, &c, &item)) {
+        struct controller_topic *t = topic_find(c, slice_str(name));
+        if (t != NULL && result->err == 0 && result->stat.version > t->version) {
+            reading_start(c, READING_CHANGED, slice_str(name), 0);
+        }
+    }
+    free(name);
+}
+
+static void topic_arm(struct controller *c, struct controller_topic *t)
+{
+    struct metastore_path path;
+    struct slice name = slice_str(t->name);
+    metastore_exists(c->store, metastore_path_topic(&path, name), topic_changed,
+                     controller_call_named(c, name), topic_armed, controller_call_named(c, name));
+}
+
+/* ---- reading a topic ---- */
+
+static void reading_free(struct controller *c, struct controller_reading *r)
+{
+    list_remove(&c->readings, &r->link);
+    for (int32_t i = 0; r->states != NULL && i < r->node.partition_count; i++) {
+        model_partition_state_deinit(&r->states[i]);
+    }
+    free(r->states);
+    free(r->state_refs);
+    free(r->mzxids);
+    model_topic_deinit(&r->node);
+    free(r->name);
+    free(r);
+}
+
+static void load_check(struct controller *c);
+
+/* Tells the core what was read. The reading is not in use any more. */
+static void reading_tell(struct controller *c, const struct controller_reading *r)
+{
+    struct control_topic_read read = {
+        .topic = &r->node,
+        .states = r->state_refs,
+        .state_mzxids = r->mzxids,
+        .has_partitions_node = r->has_partitions_node,
+        .min_insync_replicas = r->min_insync_replicas,
+        .is_unclean_election_enabled = r->is_unclean_election_enabled,
+    };
+    struct control_event event = {.kind = CONTROL_ON_TOPIC};
+    if (r->why == READING_CONFLICT) {
+        event.kind = CONTROL_ON_WRITE_DONE;
+        event.write_id = r->write_id;
+        event.outcome = r->is_gone ? CONTROL_MISSING : CONTROL_CONFLICT;
+        event.read = r->is_gone ? NULL : &read;
+    } else if (r->is_gone) {
+        return; /* the list of topics will tell */
+    } else {
+        event.topic = read;
+    }
+    controller_step(c, &event);
+}
+
+static void reading_over(struct controller *c, struct controller_reading *r)
+{
+    struct controller_topic *t = topic_find(c, slice_str(r->name));
+    c->readings_running--;
+    if (t != NULL && !r->is_gone) {
+        bool is_first = t->version < 0;
+        t->version = MAX(t->version, r->node.version);
+        if (is_first) {
+            topic_arm(c, t);
+        }
+    }
+    /* Out of the list first: the step may end the term, which frees what is listed. */
+    list_remove(&c->readings, &r->link);
+    uint64_t term = c->term;
+    reading_tell(c, r);
+    reading_free(c, r);
+    if (term == c->term) {
+        readings_run(c);
+        load_check(c);
+    }
+}
+
+static void reading_answered(struct controller *c, struct controller_reading *r)
+{
+    r->pending--;
+    if (r->pending == 0) {
+        reading_over(c, r);
+    }
+}
+
+static void state_read(void *arg, const struct metastore_result *result)
+{
+    struct controller *c = NULL;
+    void *item = NULL;
+    int32_t index = ((struct controller_call *)arg)->index;
+    if (!controller_call_end(arg, &c, &item)) {
+        return;
+    }
+    struct controller_reading *r = item;
+    struct errmsg em;
+    if (result->err == 0) {
+        if (metastore_partition_state_decode(result->data, &r->states[index], &em) == 0) {
+            r->states[index].version = result->stat.version;
+            r->state_refs[index] = &r->states[index];
+            r->mzxids[index] = result->stat.mzxid;
+        } else {
+            unreadable(c, "the state of a partition of", r->name, &em);
+        }
+    }
+    reading_answered(c, r);
+}
+
+static void states_read(struct controller *c, struct controller_reading *r)
+{
+    size_t count = (size_t)r->node.partition_count + 1;
+    r->states = xalloc(count * sizeof *r->states);
+    r->state_refs = xalloc(count * sizeof *r->state_refs);
+    r->mzxids = xalloc(count * sizeof *r->mzxids);
+    for (int32_t i = 0; i < r->node.partition_count; i++) {
+        struct metastore_path path;
+        struct controller_call *call = controller_call_new(c, r);
+        call->index = i;
+        r->pending++;
+        metastore_get(c->store, metastore_path_state(&path, slice_str(r->name), i), NULL, NULL,
+                      state_read, call);
+    }
+}
+
+static void node_read(void *arg, const struct metastore_result *result)
+{
+    struct controller *c = NULL;
+    void *item = NULL;
+    if (!controller_call_end(arg, &c, &item)) {
+        return;
+    }
+    struct controller_reading *r = item;
+    struct errmsg em;
+    if (result->err != 0) {
+        r->is_gone = true;
+    } else if (metastore_topic_decode(result->data, slice_str(r->name), &r->node, &em) != 0) {
+        unreadable(c, "topic", r->name, &em);
+        r->is_gone = true;
+    } else {
+        r->node.version = result->stat.version;
+        if (r->why == READING_LOAD) {
+            states_read(c, r);
+        }
+    }
+    reading_answered(c, r);
+}
+
+static void partitions_node_read(void *arg, const struct metastore_result *result)
+{
+    struct controller *c = NULL;
+    void *item = NULL;
+    if (controller_call_end(arg, &c, &item)) {
+        struct controller_reading *r = item;
+        r->has_partitions_node = result->err == 0;
+        reading_answered(c, r);
+    }
+}
+
+static void reading_settings_read(void *arg, const struct metastore_result *result)
+{
+    struct controller *c = NULL;
+    void *item = NULL;
+    if (controller_call_end(arg, &c, &item)) {
+        struct controller_reading *r = item;
+        struct settings s = settings_of(c, result);
+        r->min_insync_replicas = s.min_insync_replicas;
+        r->is_unclean_election_enabled = s.is_unclean_election_enabled;
+        reading_answered(c, r);
+    }
+}
+
+static void reading_run(struct controller *c, struct controller_reading *r)
+{
+    struct metastore_path path;
+    struct slice name = slice_str(r->name);
+    r->is_running = true;
+    r->pending = 3;
+    c->readings_running++;
+    metastore_get(c->store, metastore_path_topic(&path, name), NULL, NULL, node_read,
+                  controller_call_new(c, r));
+    metastore_exists(c->store, metastore_path_partitions(&path, name), NULL, NULL,
+                     partitions_node_read, controller_call_new(c, r));
+    if (r->why == READING_LOAD || r->why == READING_NEW) {
+        settings_get(c, name, reading_settings_read, controller_call_new(c, r));
+    } else {
+        metastore_get(c->store, metastore_path_topic_config(&path, name), NULL, NULL,
+                      reading_settings_read, controller_call_new(c, r));
+    }
+}
+
+/* Running ones are in front. */
+static void readings_run(struct controller *c)
+{
+    struct list_node *n = NULL;
+    list_foreach (n, &c->readings) {
+        struct controller_reading *r = CONTAINER_OF(n, struct controller_reading, link);
+        if (c->readings_running >= READINGS_MAX) {
+            break;
+        }
+        if (!r->is_running) {
+            reading_run(c, r);
+        }
+    }
+}
+
+static void reading_start(struct controller *c, enum reading_why why, struct slice name,
+                          uint64_t write_id)
+{
+    struct controller_reading *r = xalloc(sizeof *r);
+    *r = (struct controller_reading){.why = why, .write_id = write_id, .name = slice_dup(name)};
+    list_push_back(&c->readings, &r->link);
+    readings_run(c);
+}
+
+void controller_topic_conflict(struct controller *c, struct slice name, uint64_t write_id)
+{
+    reading_start(c, READING_CONFLICT, name, write_id);
+}
+
+/* ---- the list of topics ---- */
+
+static void topics_compare(struct controller *c, const struct metastore_result *result)
+{
+    enum reading_why why = c->role == ROLE_LOADING ? READING_LOAD : READING_NEW;
+    for (int32_t i = 0; i < result->child_count; i++) {
+        struct controller_topic *t = topic_find(c, result->children[i]);
+        if (t == NULL) {
+            t = topic_add(c, result->children[i]);
+            reading_start(c, why, result->children[i], 0);
+        }
+        t->is_seen = true;
+    }
+    struct controller_topic *t = NULL;
+    struct controller_topic *next = NULL;
+    uint64_t term = c->term;
+    HASH_ITER(hh, c->topics, t, next)
+    {
+        if (t->is_seen) {
+            t->is_seen = false;
+            continue;
+        }
+        char *name = xstrdup(t->name);
+        topic_remove(c, t);
+        controller_step(
+            c, &(struct control_event){.kind = CONTROL_ON_TOPIC_GONE, .name = slice_str(name)});
+        free(name);
+        if (term != c->term) {
+            return;
+        }
+    }
+}
+
+static void topics_changed(void *arg, enum metastore_event event, struct slice path)
+{
+    struct controller *c = NULL;
+    void *item = NULL;
+    (void)event;
+    (void)path;
+    if (controller_call_end(arg, &c, &item)) {
+        topics_list(c);
+    }
+}
+
+static void topics_listed(void *arg, const struct metastore_result *result)
+{
+    struct controller *c = NULL;
+    void *item = NULL;
+    if (!controller_call_end(arg, &c, &item)) {
+        return;
+    }
+    if (result->err != 0) {
+        controller_resign(c, "/brokers/topics cannot be read");
+        return;
+    }
+    c->is_topics_listed = true;
+    uint64_t term = c->term;
+    topics_compare(c, result);
+    if (term == c->term) {
+        load_check(c);
+    }
+}
+
+static void topics_list(struct controller *c)
+{
+    c->is_topics_asked = true;
+    metastore_children(c->store, slice_str(METASTORE_TOPICS), topics_changed,
+                       controller_call_new(c, NULL), topics_listed, controller_call_new(c, NULL));
+}
+
+void controller_topic_written(struct controller *c, struct slice name, int32_t version)
+{
+    struct controller_topic *t = topic_find(c, name);
+    if (t != NULL) {
+        t->version = MAX(t->version, version);
+    }
+}
+
+void controller_topic_created(struct controller *c, struct slice name)
+{
+    struct controller_topic *t = topic_add(c, name);
+    t->version = 0;
+    topic_arm(c, t);
+    settings_get(c, name, settings_read, controller_call_named(c, name));
+}
+
+void controller_topic_removed(struct controller *c, struct slice name)
+{
+    struct controller_topic *t = topic_find(c, name);
+    if (t != NULL) {
+        topic_remove(c, t);
+    }
+}
+
+/* ---- the end of loading ---- */
+
+static void deletions_list(struct controller *c);
+
+static void loaded(struct controller *c)
+{
+    c->role = ROLE_ACTIVE;
+    controller_step(c, &(struct control_event){.kind = CONTROL_ON_LOADED});
+}
+
+static void block_read(void *arg, const struct metastore_result *result)
+{
+    struct controller *c = NULL;
+    void *item = NULL;
+    if (!controller_call_end(arg, &c, &item)) {
+        return;
+    }
+    struct model_producer_block block = {.broker = -1, .end = -1};
+    struct errmsg em = {0};
+    if (result->err == 0 && result->data.len > 0 &&
+        metastore_producer_block_decode(result->data, &block, &em) != 0) {
+        unreadable(c, "the block of producer ids in", METASTORE_PRODUCER_BLOCK, &em);
+        controller_resign(c, "the block of producer ids cannot be read");
+        return;
+    }
+    block.version = result->stat.version;
+    controller_step(c, &(struct control_event){.kind = CONTROL_ON_PRODUCER_BLOCK,
+                                               .block = result->err == 0 ? &block : NULL});
+    loaded(c);
+}
+
+static void deletions_changed(void *arg, enum metastore_event event, struct slice path)
+{
+    struct controller *c = NULL;
+    void *item = NULL;
+    (void)event;
+    (void)path;
+    if (controller_call_end(arg, &c, &item)) {
+        deletions_list(c);
+    }
+}
+
+static void deletions_listed(void *arg, const struct metastore_result *result)
+{
+    struct controller *c = NULL;
+    void *item = NULL;
+    if (!controller_call_end(arg, &c, &item)) {
+        return;
+    }
+    uint64_t term = c->term;
+    controller_step(
+        c, &(struct control_event){.kind = CONTROL_ON_DELETE_TOPICS,
+                                   .names = result->children,
+                                   .name_count = result->err == 0 ? result->child_count : 0});
+    if (term == c->term && c->role == ROLE_LOADING) {
+        metastore_get(c->store, slice_str(METASTORE_PRODUCER_BLOCK), NULL, NULL, block_read,
+                      controller_call_new(c, NULL));
+    }
+}
+
+static void deletions_list(struct controller *c)
+{
+    metastore_children(c->store, slice_str(METASTORE_DELETE_TOPICS), deletions_changed,
+                       controller_call_new(c, NULL), deletions_listed,
+                       controller_call_new(c, NULL));
+}
+
+/* All topics are read: goes on to what is left, once. */
+static void load_check(struct controller *c)
+{
+    if (c->role == ROLE_LOADING && c->is_topics_listed && !c->is_load_ending &&
+        list_is_empty(&c->readings)) {
+        c->is_load_ending = true;
+        deletions_list(c);
+    }
+}
+
+void controller_load(struct controller *c)
+{
+    c->is_topics_asked = c->is_topics_listed = c->is_load_ending = false;
+    controller_step(
+        c, &(struct control_event){.kind = CONTROL_ON_ELECTED, .controller_epoch = c->epoch});
+    brokers_read(c);
+}
+
+void controller_reads_free(struct controller *c)
+{
+    brokers_free(c);
+    c->is_reading_brokers = c->read_brokers_again = false;
+    c->readings_running = 0;
+    struct list_node *n = NULL;
+    while ((n = list_first(&c->readings)) != NULL) {
+        reading_free(c, CONTAINER_OF(n, struct controller_reading, link));
+    }
+    struct controller_topic *t = NULL;
+    struct controller_topic *next = NULL;
+    HASH_ITER(hh, c->topics, t, next)
+    {
+        topic_remove(c, t);
+    }
+}
