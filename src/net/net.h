@@ -101,6 +101,7 @@ struct net_peer_config {
     int32_t response_bytes_max;
     int64_t backoff_ms; /* between the starts of two attempts to connect */
     int64_t connect_timeout_ms;
+    bool gives_up; /* calls that wait end when an attempt to connect fails, with its error */
 };
 
 /* err 0: payload holds the bytes after the size field (correlation id first), borrowed until the

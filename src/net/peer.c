@@ -178,12 +178,16 @@ static void peer_connect(struct net_peer *p)
 static void peer_lost(struct net_peer *p, int err)
 {
     uint64_t end = p->next_sequence;
+    bool gives_up = p->config.gives_up && p->state == PEER_CONNECTING;
     peer_enter(p);
     peer_disconnect(p);
     if (!list_is_empty(&p->sent)) {
         call_fail(p, call_at(list_first(&p->sent)), err);
     }
     calls_fail(p, &p->sent, end, -E_CLOSED);
+    if (gives_up) {
+        calls_fail(p, &p->waiting, end, p->last_err < 0 ? p->last_err : -E_REFUSED);
+    }
     peer_connect(p);
     peer_leave(p);
 }

@@ -318,6 +318,29 @@ static void calls_wait_for_a_server_that_comes_later(void **state)
     assert_string_equal(f->log, "1:refused 2:e ");
 }
 
+/* With gives_up nobody waits for a server that may come later; the next call tries anew. */
+static void impatient_peer_tells_a_refusal_at_once(void **state)
+{
+    struct fixture *f = *state;
+    struct call calls[2] = {{.id = 1}, {.id = 2}};
+    unserve(f);
+    net_peer_free(f->peer);
+    struct net_peer_config config = {.host = "127.0.0.1",
+                                     .port = f->port,
+                                     .response_bytes_max = 1000,
+                                     .backoff_ms = 1,
+                                     .connect_timeout_ms = 5000,
+                                     .gives_up = true};
+    f->peer = net_peer_new(f->env, &config);
+    call_start(f, &calls[0], "e", 3600000);
+    run(f, 1);
+    assert_string_equal(f->log, "1:refused ");
+    serve(f);
+    call_start(f, &calls[1], "e", 5000);
+    run(f, 1);
+    assert_string_equal(f->log, "1:refused 2:e ");
+}
+
 static void wrong_answers_drop_the_connection(void **state)
 {
     struct fixture *f = *state;
@@ -465,6 +488,7 @@ int main(void)
                                         teardown),
         cmocka_unit_test_setup_teardown(lost_connection_fails_what_was_sent, setup, teardown),
         cmocka_unit_test_setup_teardown(calls_wait_for_a_server_that_comes_later, setup, teardown),
+        cmocka_unit_test_setup_teardown(impatient_peer_tells_a_refusal_at_once, setup, teardown),
         cmocka_unit_test_setup_teardown(wrong_answers_drop_the_connection, setup, teardown),
         cmocka_unit_test_setup_teardown(answer_above_the_limit_is_malformed, setup, teardown),
         cmocka_unit_test_setup_teardown(failed_request_is_told, setup, teardown),
