@@ -45,7 +45,8 @@ static struct net_peer *peer_of(struct klamm_client *c, struct client_node *node
                                          .port = node->port,
                                          .response_bytes_max = CLIENT_RESPONSE_MAX,
                                          .backoff_ms = CLIENT_BACKOFF_MS,
-                                         .connect_timeout_ms = CLIENT_HANDSHAKE_MS};
+                                         .connect_timeout_ms = CLIENT_HANDSHAKE_MS,
+                                         .gives_up = true};
         node->peer = net_peer_new(c->env, &config);
     }
     return node->peer;
