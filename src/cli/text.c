@@ -15,9 +15,17 @@ static uint32_t next_character(struct slice text, size_t *pos)
     uint8_t lead = text.ptr[(*pos)++];
     int more = lead >= 0xf0 ? 3 : lead >= 0xe0 ? 2 : lead >= 0xc0 ? 1 : 0;
     uint32_t c = more == 0 ? lead : lead & (0x3fU >> more);
-    while (more-- > 0 && *pos < text.len && (text.ptr[*pos] & 0xc0) == 0x80) {
-        c = c << 6 | (text.ptr[(*pos)++] & 0x3fU);
+    size_t end = *pos + (size_t)more;
+    if (end > text.len) {
+        return lead;
     }
+    for (size_t i = *pos; i < end; i++) {
+        if ((text.ptr[i] & 0xc0) != 0x80) {
+            return lead;
+        }
+        c = c << 6 | (text.ptr[i] & 0x3fU);
+    }
+    *pos = end;
     return c;
 }
 

@@ -1,0 +1,135 @@
+/*
+ * Formatting: exact texts at the edges.
+ */
+#include "cli/text.h"
+
+#include "base/check.h"
+
+#include <stdlib.h>
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+static char *taken(struct buf *b)
+{
+    char *text = slice_dup(buf_slice(b));
+    buf_deinit(b);
+    return text;
+}
+
+static void check(struct buf *b, const char *expected)
+{
+    char *text = taken(b);
+    assert_string_equal(text, expected);
+    free(text);
+}
+
+static void bytes_have_three_digits(void **state)
+{
+    (void)state;
+    static const struct {
+        int64_t bytes;
+        const char *text;
+    } rows[] = {{-1, "0 B"},        {0, "0 B"},         {999, "999 B"},      {1000, "1.0 kB"},
+                {99999, "99.9 kB"}, {100000, "100 kB"}, {1500000, "1.5 MB"}, {INT64_MAX, "9.2 EB"}};
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct buf b;
+        buf_init(&b);
+        cli_text_put_bytes(&b, rows[i].bytes);
+        check(&b, rows[i].text);
+    }
+}
+
+static void durations_have_two_parts(void **state)
+{
+    (void)state;
+    static const struct {
+        int64_t seconds;
+        const char *text;
+    } rows[] = {{-5, "0 s"},           {59, "59 s"},         {60, "1 min 00 s"},
+                {3599, "59 min 59 s"}, {7800, "2 h 10 min"}, {273600, "3 d 04 h"}};
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct buf b;
+        buf_init(&b);
+        cli_text_put_duration(&b, rows[i].seconds);
+        check(&b, rows[i].text);
+    }
+}
+
+static void what_no_terminal_should_see_is_escaped(void **state)
+{
+    (void)state;
+    struct buf b;
+    buf_init(&b);
+    cli_text_put_escaped(&b, slice_of("a\0\x1b\xc3\xa4\xed\xa0\x80\xf0\x9f\x98\x80\xff", 13));
+    check(&b, "a\\u0000\\u001b\\u00e4\\ud800\\ud83d\\ude00\\u00ff");
+    buf_init(&b);
+    cli_text_put_json(&b, "say \"\\\n\xc3\xa4");
+    check(&b, "\"say \\\"\\\\\\u000a\\u00e4\"");
+    buf_init(&b);
+    cli_text_put_json(&b, NULL);
+    check(&b, "null");
+}
+
+static void numbers_are_exact(void **state)
+{
+    (void)state;
+    int64_t number = 0;
+    assert_true(cli_text_parse_int("9223372036854775807", INT64_MIN, INT64_MAX, &number));
+    assert_true(number == INT64_MAX);
+    assert_true(cli_text_parse_int("-7", -10, 10, &number));
+    assert_int_equal(number, -7);
+    static const char *const wrong[] = {"",
+                                        "-",
+                                        "+1",
+                                        " 1",
+                                        "1 ",
+                                        "0x1",
+                                        "1.0",
+                                        "11",
+                                        "-11",
+                                        "9223372036854775808",
+                                        "18446744073709551617"};
+    for (size_t i = 0; i < ARRAY_LEN(wrong); i++) {
+        assert_false(cli_text_parse_int(wrong[i], -10, 10, &number));
+        assert_int_equal(number, -7);
+    }
+}
+
+static void lists_compare_with_and_without_order(void **state)
+{
+    (void)state;
+    static const int32_t a[] = {1, 2, 3};
+    static const int32_t b[] = {3, 1, 2};
+    static const int32_t c[] = {1, 2};
+    struct klamm_ids x = {a, 3};
+    struct klamm_ids y = {b, 3};
+    struct klamm_ids z = {c, 2};
+    struct klamm_ids none = {NULL, 0};
+    assert_true(cli_text_ids_equal(x, x));
+    assert_false(cli_text_ids_equal(x, y));
+    assert_true(cli_text_ids_same_set(x, y));
+    assert_false(cli_text_ids_same_set(x, z));
+    assert_false(cli_text_ids_same_set(z, x));
+    assert_true(cli_text_ids_equal(none, none));
+    struct buf out;
+    buf_init(&out);
+    cli_text_put_json_ids(&out, x);
+    cli_text_put_json_ids(&out, none);
+    check(&out, "[1,2,3][]");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(bytes_have_three_digits),
+        cmocka_unit_test(durations_have_two_parts),
+        cmocka_unit_test(what_no_terminal_should_see_is_escaped),
+        cmocka_unit_test(numbers_are_exact),
+        cmocka_unit_test(lists_compare_with_and_without_order),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
