@@ -131,6 +131,7 @@ static bool address_parse(const char *host, uint16_t port, union address *ret_ad
 /* Prefers IPv4: servers on "localhost" commonly listen there alone. */
 static union address address_choose(const struct addrinfo *found, uint16_t port)
 {
+    CHECK(found != NULL);
     const struct addrinfo *best = found;
     for (const struct addrinfo *at = found; at != NULL; at = at->ai_next) {
         if (at->ai_family == AF_INET) {
@@ -455,7 +456,7 @@ static int listen_resolve(const char *host, uint16_t port, union address *ret_ad
     }
     struct addrinfo *found = NULL;
     int failed = getaddrinfo(host, NULL, &lookup_hints, &found);
-    if (failed != 0) {
+    if (failed != 0 || found == NULL) {
         return errmsg_set(em, E_NOT_FOUND, "cannot resolve %s: %s", host, gai_strerror(failed));
     }
     *ret_address = address_choose(found, port);
