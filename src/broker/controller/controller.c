@@ -20,35 +20,36 @@ void controller_log(struct controller *c, enum control_level level, const char *
 
 /* ---- calls ---- */
 
-struct controller_call *controller_call_new(struct controller *c, void *item)
+struct controller_pending *controller_pending_new(struct controller *c, void *item)
 {
-    struct controller_call *call = xalloc(sizeof *call);
-    *call = (struct controller_call){.c = c, .term = c->term, .item = item};
+    struct controller_pending *call = xalloc(sizeof *call);
+    *call = (struct controller_pending){.c = c, .term = c->term, .item = item};
     list_push_back(&c->calls, &call->link);
     return call;
 }
 
-struct controller_call *controller_call_named(struct controller *c, struct slice name)
+struct controller_pending *controller_pending_named(struct controller *c, struct slice name)
 {
-    struct controller_call *call = controller_call_new(c, NULL);
+    struct controller_pending *call = controller_pending_new(c, NULL);
     call->name = slice_dup(name);
     return call;
 }
 
-char *controller_call_take_name(struct controller_call *call)
+char *controller_pending_take_name(struct controller_pending *call)
 {
     char *name = call->name;
     call->name = NULL;
     return name;
 }
 
-static void call_free(struct controller_call *call)
+static void call_free(struct controller_pending *call)
 {
     free(call->name);
     free(call);
 }
 
-bool controller_call_end(struct controller_call *call, struct controller **ret_c, void **ret_item)
+bool controller_pending_end(struct controller_pending *call, struct controller **ret_c,
+                            void **ret_item)
 {
     struct controller *c = call->c;
     bool is_current = call->term == c->term;
@@ -63,7 +64,7 @@ static void calls_free(struct controller *c)
 {
     struct list_node *n = NULL;
     while ((n = list_pop(&c->calls)) != NULL) {
-        call_free(CONTAINER_OF(n, struct controller_call, link));
+        call_free(CONTAINER_OF(n, struct controller_pending, link));
     }
 }
 

@@ -25,7 +25,7 @@ static void guarded(void *arg, const struct metastore_result *result)
 {
     struct controller *c = NULL;
     void *item = NULL;
-    if (!controller_call_end(arg, &c, &item)) {
+    if (!controller_pending_end(arg, &c, &item)) {
         return;
     }
     if (result->err != 0 || result->stat.ephemeral_owner != metastore_session_id(c->store)) {
@@ -39,8 +39,8 @@ static void node_exists(struct controller *c, metastore_done_fn done)
     bool needs_watch = !c->is_watching;
     c->is_watching = true;
     metastore_exists(c->store, slice_str(METASTORE_CONTROLLER), needs_watch ? node_changed : NULL,
-                     needs_watch ? controller_call_new(c, NULL) : NULL, done,
-                     controller_call_new(c, NULL));
+                     needs_watch ? controller_pending_new(c, NULL) : NULL, done,
+                     controller_pending_new(c, NULL));
 }
 
 static void node_changed(void *arg, enum metastore_event event, struct slice path)
@@ -49,7 +49,7 @@ static void node_changed(void *arg, enum metastore_event event, struct slice pat
     void *item = NULL;
     (void)event;
     (void)path;
-    if (!controller_call_end(arg, &c, &item)) {
+    if (!controller_pending_end(arg, &c, &item)) {
         return;
     }
     c->is_watching = false;
@@ -86,7 +86,7 @@ static void won_epoch_read(void *arg, const struct metastore_result *result)
     void *item = NULL;
     int32_t epoch = 0;
     struct errmsg em;
-    if (!controller_call_end(arg, &c, &item)) {
+    if (!controller_pending_end(arg, &c, &item)) {
         return;
     }
     if (result->err == 0 && metastore_controller_epoch_decode(result->data, &epoch, &em) == 0) {
@@ -102,7 +102,7 @@ static void node_read(void *arg, const struct metastore_result *result)
     void *item = NULL;
     struct metastore_controller node = {0};
     struct errmsg em;
-    if (!controller_call_end(arg, &c, &item)) {
+    if (!controller_pending_end(arg, &c, &item)) {
         return;
     }
     if (result->err == -E_NOT_FOUND) {
@@ -116,7 +116,7 @@ static void node_read(void *arg, const struct metastore_result *result)
     if (node.broker_id == c->config.broker_id &&
         result->stat.ephemeral_owner == metastore_session_id(c->store)) {
         metastore_get(c->store, slice_str(METASTORE_CONTROLLER_EPOCH), NULL, NULL, won_epoch_read,
-                      controller_call_new(c, NULL));
+                      controller_pending_new(c, NULL));
         return;
     }
     follow(c, node.broker_id);
@@ -128,8 +128,8 @@ static void node_created(void *arg, const struct metastore_result *result)
 {
     struct controller *c = NULL;
     void *item = NULL;
-    int32_t epoch = ((struct controller_call *)arg)->index;
-    if (!controller_call_end(arg, &c, &item)) {
+    int32_t epoch = ((struct controller_pending *)arg)->index;
+    if (!controller_pending_end(arg, &c, &item)) {
         return;
     }
     if (result->err == 0) {
@@ -157,7 +157,7 @@ static void node_create(struct controller *c, int32_t epoch, int32_t version)
          .data = buf_slice(&text),
          .version = version},
     };
-    struct controller_call *call = controller_call_new(c, NULL);
+    struct controller_pending *call = controller_pending_new(c, NULL);
     call->index = epoch + 1;
     metastore_multi(c->store, ops, 2, node_created, call);
     buf_deinit(&node);
@@ -169,7 +169,7 @@ static void look_again(void *arg, const struct metastore_result *result)
     struct controller *c = NULL;
     void *item = NULL;
     (void)result; /* made now, or by somebody else: reading tells */
-    if (controller_call_end(arg, &c, &item)) {
+    if (controller_pending_end(arg, &c, &item)) {
         look(c);
     }
 }
@@ -179,7 +179,7 @@ static void epoch_node_create(struct controller *c)
     struct metastore_op op = {.kind = METASTORE_CREATE,
                               .path = slice_str(METASTORE_CONTROLLER_EPOCH),
                               .data = slice_str("0")};
-    metastore_multi(c->store, &op, 1, look_again, controller_call_new(c, NULL));
+    metastore_multi(c->store, &op, 1, look_again, controller_pending_new(c, NULL));
 }
 
 static void epoch_read(void *arg, const struct metastore_result *result)
@@ -188,7 +188,7 @@ static void epoch_read(void *arg, const struct metastore_result *result)
     void *item = NULL;
     int32_t epoch = 0;
     struct errmsg em = {0};
-    if (!controller_call_end(arg, &c, &item)) {
+    if (!controller_pending_end(arg, &c, &item)) {
         return;
     }
     if (result->err == -E_NOT_FOUND) {
@@ -211,15 +211,15 @@ static void node_checked(void *arg, const struct metastore_result *result)
 {
     struct controller *c = NULL;
     void *item = NULL;
-    if (!controller_call_end(arg, &c, &item)) {
+    if (!controller_pending_end(arg, &c, &item)) {
         return;
     }
     if (result->err == 0) {
         metastore_get(c->store, slice_str(METASTORE_CONTROLLER), NULL, NULL, node_read,
-                      controller_call_new(c, NULL));
+                      controller_pending_new(c, NULL));
     } else if (result->err == -E_NOT_FOUND) {
         metastore_get(c->store, slice_str(METASTORE_CONTROLLER_EPOCH), NULL, NULL, epoch_read,
-                      controller_call_new(c, NULL));
+                      controller_pending_new(c, NULL));
     } else {
         follow(c, -1);
     }
@@ -245,7 +245,7 @@ static void left(void *arg, const struct metastore_result *result)
     struct controller *c = NULL;
     void *item = NULL;
     (void)result; /* refused: it was not ours any more */
-    (void)controller_call_end(arg, &c, &item);
+    (void)controller_pending_end(arg, &c, &item);
 }
 
 void controller_leave(struct controller *c)
@@ -259,5 +259,5 @@ void controller_leave(struct controller *c)
          .version = c->epoch_version},
         {.kind = METASTORE_DELETE, .path = slice_str(METASTORE_CONTROLLER), .version = -1},
     };
-    metastore_multi(c->store, ops, 2, left, controller_call_new(c, NULL));
+    metastore_multi(c->store, ops, 2, left, controller_pending_new(c, NULL));
 }

@@ -19,7 +19,7 @@
 #include "metastore/znode.h"
 
 /* A call that is out. item belongs to the term; a call of an older term must not touch it. */
-struct controller_call {
+struct controller_pending {
     struct list_node link; /* controller.calls */
     struct controller *c;
     uint64_t term;
@@ -103,13 +103,14 @@ struct controller {
 /* ---- controller.c ---- */
 void controller_log(struct controller *c, enum control_level level, const char *text);
 void controller_step(struct controller *c, const struct control_event *event);
-struct controller_call *controller_call_new(struct controller *c, void *item);
+struct controller_pending *controller_pending_new(struct controller *c, void *item);
 /* A call about a topic, which may be gone when it ends: the name is copied. */
-struct controller_call *controller_call_named(struct controller *c, struct slice name);
+struct controller_pending *controller_pending_named(struct controller *c, struct slice name);
 /* Gives the name away; to be asked for before the call is ended. */
-char *controller_call_take_name(struct controller_call *call);
+char *controller_pending_take_name(struct controller_pending *call);
 /* Ends the call; true when it is of the present term and c goes on. */
-bool controller_call_end(struct controller_call *call, struct controller **ret_c, void **ret_item);
+bool controller_pending_end(struct controller_pending *call, struct controller **ret_c,
+                            void **ret_item);
 /* Gives up the role: deletes /controller and stands again a little later. */
 void controller_resign(struct controller *c, const char *reason);
 

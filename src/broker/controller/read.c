@@ -103,8 +103,8 @@ static void broker_read(void *arg, const struct metastore_result *result)
 {
     struct controller *c = NULL;
     void *item = NULL;
-    int32_t index = ((struct controller_call *)arg)->index;
-    if (!controller_call_end(arg, &c, &item)) {
+    int32_t index = ((struct controller_pending *)arg)->index;
+    if (!controller_pending_end(arg, &c, &item)) {
         return;
     }
     struct controller_broker_reading *r = c->broker_reading;
@@ -143,7 +143,7 @@ static void brokers_listed(void *arg, const struct metastore_result *result)
 {
     struct controller *c = NULL;
     void *item = NULL;
-    if (!controller_call_end(arg, &c, &item)) {
+    if (!controller_pending_end(arg, &c, &item)) {
         return;
     }
     if (result->err != 0) {
@@ -159,7 +159,7 @@ static void brokers_listed(void *arg, const struct metastore_result *result)
             continue;
         }
         struct metastore_path path;
-        struct controller_call *call = controller_call_new(c, NULL);
+        struct controller_pending *call = controller_pending_new(c, NULL);
         call->index = r->count;
         r->brokers[r->count++].id = id;
         r->pending++;
@@ -176,7 +176,7 @@ static void brokers_changed(void *arg, enum metastore_event event, struct slice 
     void *item = NULL;
     (void)event;
     (void)path;
-    if (controller_call_end(arg, &c, &item)) {
+    if (controller_pending_end(arg, &c, &item)) {
         brokers_read(c);
     }
 }
@@ -189,7 +189,8 @@ static void brokers_read(struct controller *c)
     }
     c->is_reading_brokers = true;
     metastore_children(c->store, slice_str(METASTORE_BROKER_IDS), brokers_changed,
-                       controller_call_new(c, NULL), brokers_listed, controller_call_new(c, NULL));
+                       controller_pending_new(c, NULL), brokers_listed,
+                       controller_pending_new(c, NULL));
 }
 
 /* ---- topics that are known ---- */
@@ -258,19 +259,19 @@ static void settings_changed(void *arg, enum metastore_event event, struct slice
 
 /* Reads the settings and watches them from then on. named: the call's name; else the item. */
 static void settings_get(struct controller *c, struct slice name, metastore_done_fn done,
-                         struct controller_call *call)
+                         struct controller_pending *call)
 {
     struct metastore_path path;
     metastore_get(c->store, metastore_path_topic_config(&path, name), settings_changed,
-                  controller_call_named(c, name), done, call);
+                  controller_pending_named(c, name), done, call);
 }
 
 static void settings_read(void *arg, const struct metastore_result *result)
 {
     struct controller *c = NULL;
     void *item = NULL;
-    char *name = controller_call_take_name(arg);
-    if (controller_call_end(arg, &c, &item)) {
+    char *name = controller_pending_take_name(arg);
+    if (controller_pending_end(arg, &c, &item)) {
         struct settings s = settings_of(c, result);
         struct control_event event = {.kind = CONTROL_ON_TOPIC_CONFIG,
                                       .name = slice_str(name),
@@ -286,9 +287,10 @@ static void settings_changed(void *arg, enum metastore_event event, struct slice
     struct controller *c = NULL;
     void *item = NULL;
     (void)path;
-    char *name = controller_call_take_name(arg);
-    if (controller_call_end(arg, &c, &item) && event == METASTORE_CHANGED) {
-        settings_get(c, slice_str(name), settings_read, controller_call_named(c, slice_str(name)));
+    char *name = controller_pending_take_name(arg);
+    if (controller_pending_end(arg, &c, &item) && event == METASTORE_CHANGED) {
+        settings_get(c, slice_str(name), settings_read,
+                     controller_pending_named(c, slice_str(name)));
     }
     free(name);
 }
@@ -304,8 +306,8 @@ static void topic_changed(void *arg, enum metastore_event event, struct slice pa
     struct controller *c = NULL;
     void *item = NULL;
     (void)path;
-    char *name = controller_call_take_name(arg);
-    if (controller_call_end(arg, &c, &item) && event == METASTORE_CHANGED) {
+    char *name = controller_pending_take_name(arg);
+    if (controller_pending_end(arg, &c, &item) && event == METASTORE_CHANGED) {
         struct controller_topic *t = topic_find(c, slice_str(name));
         if (t != NULL) {
             topic_arm(c, t);
@@ -318,8 +320,8 @@ static void topic_armed(void *arg, const struct metastore_result *result)
 {
     struct controller *c = NULL;
     void *item = NULL;
-    char *name = controller_call_take_name(arg);
-    if (controller_call_end(arg, &c, &item)) {
+    char *name = controller_pending_take_name(arg);
+    if (controller_pending_end(arg, &c, &item)) {
         struct controller_topic *t = topic_find(c, slice_str(name));
         if (t != NULL && result->err == 0 && result->stat.version > t->version) {
             reading_start(c, READING_CHANGED, slice_str(name), 0);
@@ -333,7 +335,8 @@ static void topic_arm(struct controller *c, struct controller_topic *t)
     struct metastore_path path;
     struct slice name = slice_str(t->name);
     metastore_exists(c->store, metastore_path_topic(&path, name), topic_changed,
-                     controller_call_named(c, name), topic_armed, controller_call_named(c, name));
+                     controller_pending_named(c, name), topic_armed,
+                     controller_pending_named(c, name));
 }
 
 /* ---- reading a topic ---- */
@@ -413,8 +416,8 @@ static void state_read(void *arg, const struct metastore_result *result)
 {
     struct controller *c = NULL;
     void *item = NULL;
-    int32_t index = ((struct controller_call *)arg)->index;
-    if (!controller_call_end(arg, &c, &item)) {
+    int32_t index = ((struct controller_pending *)arg)->index;
+    if (!controller_pending_end(arg, &c, &item)) {
         return;
     }
     struct controller_reading *r = item;
@@ -439,7 +442,7 @@ static void states_read(struct controller *c, struct controller_reading *r)
     r->mzxids = xalloc(count * sizeof *r->mzxids);
     for (int32_t i = 0; i < r->node.partition_count; i++) {
         struct metastore_path path;
-        struct controller_call *call = controller_call_new(c, r);
+        struct controller_pending *call = controller_pending_new(c, r);
         call->index = i;
         r->pending++;
         metastore_get(c->store, metastore_path_state(&path, slice_str(r->name), i), NULL, NULL,
@@ -451,7 +454,7 @@ static void node_read(void *arg, const struct metastore_result *result)
 {
     struct controller *c = NULL;
     void *item = NULL;
-    if (!controller_call_end(arg, &c, &item)) {
+    if (!controller_pending_end(arg, &c, &item)) {
         return;
     }
     struct controller_reading *r = item;
@@ -474,7 +477,7 @@ static void partitions_node_read(void *arg, const struct metastore_result *resul
 {
     struct controller *c = NULL;
     void *item = NULL;
-    if (controller_call_end(arg, &c, &item)) {
+    if (controller_pending_end(arg, &c, &item)) {
         struct controller_reading *r = item;
         r->has_partitions_node = result->err == 0;
         reading_answered(c, r);
@@ -485,7 +488,7 @@ static void reading_settings_read(void *arg, const struct metastore_result *resu
 {
     struct controller *c = NULL;
     void *item = NULL;
-    if (controller_call_end(arg, &c, &item)) {
+    if (controller_pending_end(arg, &c, &item)) {
         struct controller_reading *r = item;
         struct settings s = settings_of(c, result);
         r->min_insync_replicas = s.min_insync_replicas;
@@ -502,14 +505,14 @@ static void reading_run(struct controller *c, struct controller_reading *r)
     r->pending = 3;
     c->readings_running++;
     metastore_get(c->store, metastore_path_topic(&path, name), NULL, NULL, node_read,
-                  controller_call_new(c, r));
+                  controller_pending_new(c, r));
     metastore_exists(c->store, metastore_path_partitions(&path, name), NULL, NULL,
-                     partitions_node_read, controller_call_new(c, r));
+                     partitions_node_read, controller_pending_new(c, r));
     if (r->why == READING_LOAD || r->why == READING_NEW) {
-        settings_get(c, name, reading_settings_read, controller_call_new(c, r));
+        settings_get(c, name, reading_settings_read, controller_pending_new(c, r));
     } else {
         metastore_get(c->store, metastore_path_topic_config(&path, name), NULL, NULL,
-                      reading_settings_read, controller_call_new(c, r));
+                      reading_settings_read, controller_pending_new(c, r));
     }
 }
 
@@ -581,7 +584,7 @@ static void topics_changed(void *arg, enum metastore_event event, struct slice p
     void *item = NULL;
     (void)event;
     (void)path;
-    if (controller_call_end(arg, &c, &item)) {
+    if (controller_pending_end(arg, &c, &item)) {
         topics_list(c);
     }
 }
@@ -590,7 +593,7 @@ static void topics_listed(void *arg, const struct metastore_result *result)
 {
     struct controller *c = NULL;
     void *item = NULL;
-    if (!controller_call_end(arg, &c, &item)) {
+    if (!controller_pending_end(arg, &c, &item)) {
         return;
     }
     if (result->err != 0) {
@@ -609,7 +612,8 @@ static void topics_list(struct controller *c)
 {
     c->is_topics_asked = true;
     metastore_children(c->store, slice_str(METASTORE_TOPICS), topics_changed,
-                       controller_call_new(c, NULL), topics_listed, controller_call_new(c, NULL));
+                       controller_pending_new(c, NULL), topics_listed,
+                       controller_pending_new(c, NULL));
 }
 
 void controller_topic_written(struct controller *c, struct slice name, int32_t version)
@@ -625,7 +629,7 @@ void controller_topic_created(struct controller *c, struct slice name)
     struct controller_topic *t = topic_add(c, name);
     t->version = 0;
     topic_arm(c, t);
-    settings_get(c, name, settings_read, controller_call_named(c, name));
+    settings_get(c, name, settings_read, controller_pending_named(c, name));
 }
 
 void controller_topic_removed(struct controller *c, struct slice name)
@@ -650,7 +654,7 @@ static void block_read(void *arg, const struct metastore_result *result)
 {
     struct controller *c = NULL;
     void *item = NULL;
-    if (!controller_call_end(arg, &c, &item)) {
+    if (!controller_pending_end(arg, &c, &item)) {
         return;
     }
     struct model_producer_block block = {.broker = -1, .end = -1};
@@ -673,7 +677,7 @@ static void deletions_changed(void *arg, enum metastore_event event, struct slic
     void *item = NULL;
     (void)event;
     (void)path;
-    if (controller_call_end(arg, &c, &item)) {
+    if (controller_pending_end(arg, &c, &item)) {
         deletions_list(c);
     }
 }
@@ -682,7 +686,7 @@ static void deletions_listed(void *arg, const struct metastore_result *result)
 {
     struct controller *c = NULL;
     void *item = NULL;
-    if (!controller_call_end(arg, &c, &item)) {
+    if (!controller_pending_end(arg, &c, &item)) {
         return;
     }
     uint64_t term = c->term;
@@ -692,15 +696,15 @@ static void deletions_listed(void *arg, const struct metastore_result *result)
                                    .name_count = result->err == 0 ? result->child_count : 0});
     if (term == c->term && c->role == ROLE_LOADING) {
         metastore_get(c->store, slice_str(METASTORE_PRODUCER_BLOCK), NULL, NULL, block_read,
-                      controller_call_new(c, NULL));
+                      controller_pending_new(c, NULL));
     }
 }
 
 static void deletions_list(struct controller *c)
 {
     metastore_children(c->store, slice_str(METASTORE_DELETE_TOPICS), deletions_changed,
-                       controller_call_new(c, NULL), deletions_listed,
-                       controller_call_new(c, NULL));
+                       controller_pending_new(c, NULL), deletions_listed,
+                       controller_pending_new(c, NULL));
 }
 
 /* All topics are read: goes on to what is left, once. */

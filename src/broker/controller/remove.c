@@ -83,7 +83,7 @@ static void deleted(void *arg, const struct metastore_result *result)
 {
     struct controller *c = NULL;
     void *item = NULL;
-    if (!controller_call_end(arg, &c, &item)) {
+    if (!controller_pending_end(arg, &c, &item)) {
         return;
     }
     struct controller_removal *r = item;
@@ -102,7 +102,7 @@ static void batch_send(struct controller *c, struct controller_removal *r, struc
 {
     if (*count > 1) {
         r->pending++;
-        metastore_multi(c->store, ops, *count, deleted, controller_call_new(c, r));
+        metastore_multi(c->store, ops, *count, deleted, controller_pending_new(c, r));
         *count = 1;
     }
 }
@@ -160,8 +160,8 @@ static void root_checked(void *arg, const struct metastore_result *result)
 {
     struct controller *c = NULL;
     void *item = NULL;
-    char *path = controller_call_take_name(arg);
-    if (controller_call_end(arg, &c, &item)) {
+    char *path = controller_pending_take_name(arg);
+    if (controller_pending_end(arg, &c, &item)) {
         struct controller_removal *r = item;
         if (result->err == 0) {
             path_add(&r->roots, slice_str(path));
@@ -175,7 +175,7 @@ static void root_checked(void *arg, const struct metastore_result *result)
 
 static void root_check(struct controller *c, struct controller_removal *r, struct slice path)
 {
-    struct controller_call *call = controller_call_named(c, path);
+    struct controller_pending *call = controller_pending_named(c, path);
     call->item = r;
     r->pending++;
     metastore_exists(c->store, path, NULL, NULL, root_checked, call);
@@ -185,8 +185,8 @@ static void partition_listed(void *arg, const struct metastore_result *result)
 {
     struct controller *c = NULL;
     void *item = NULL;
-    char *path = controller_call_take_name(arg);
-    if (controller_call_end(arg, &c, &item)) {
+    char *path = controller_pending_take_name(arg);
+    if (controller_pending_end(arg, &c, &item)) {
         struct controller_removal *r = item;
         for (int32_t i = 0; result->err == 0 && i < result->child_count; i++) {
             struct metastore_path child;
@@ -202,13 +202,13 @@ static void partitions_listed(void *arg, const struct metastore_result *result)
 {
     struct controller *c = NULL;
     void *item = NULL;
-    char *parent = controller_call_take_name(arg);
-    if (controller_call_end(arg, &c, &item)) {
+    char *parent = controller_pending_take_name(arg);
+    if (controller_pending_end(arg, &c, &item)) {
         struct controller_removal *r = item;
         for (int32_t i = 0; result->err == 0 && i < result->child_count; i++) {
             struct metastore_path path;
             struct slice child = metastore_path_child(&path, parent, result->children[i]);
-            struct controller_call *call = controller_call_named(c, child);
+            struct controller_pending *call = controller_pending_named(c, child);
             call->item = r;
             r->pending++;
             path_add(&r->branches, child);
@@ -230,7 +230,7 @@ static void removal_try(struct controller *c, struct controller_removal *r)
     paths_free(&r->branches);
     paths_free(&r->roots);
     struct slice partitions = metastore_path_partitions(&path, topic);
-    struct controller_call *call = controller_call_named(c, partitions);
+    struct controller_pending *call = controller_pending_named(c, partitions);
     call->item = r;
     r->pending = 1;
     metastore_children(c->store, partitions, NULL, NULL, partitions_listed, call);

@@ -287,7 +287,7 @@ static void write_judged(void *arg, const struct metastore_result *result)
 {
     struct controller *c = NULL;
     void *item = NULL;
-    if (!controller_call_end(arg, &c, &item)) {
+    if (!controller_pending_end(arg, &c, &item)) {
         return;
     }
     struct controller_write *w = item;
@@ -325,7 +325,7 @@ static void write_judge(struct controller *c, struct controller_write *w)
 {
     list_push_back(&c->writes_judged, &w->link);
     metastore_get(c->store, slice_str(w->ops[w->primary].path), NULL, NULL, write_judged,
-                  controller_call_new(c, w));
+                  controller_pending_new(c, w));
 }
 
 /* ---- batches ---- */
@@ -456,7 +456,7 @@ static void batch_done(void *arg, const struct metastore_result *result)
 {
     struct controller *c = NULL;
     void *item = NULL;
-    if (!controller_call_end(arg, &c, &item)) {
+    if (!controller_pending_end(arg, &c, &item)) {
         return;
     }
     struct controller_batch *batch = item;
@@ -507,7 +507,7 @@ static void batch_send(struct controller *c, struct list *writes)
                                                  .version = w->ops[i].version};
         }
     }
-    metastore_multi(c->store, ops, count, batch_done, controller_call_new(c, batch));
+    metastore_multi(c->store, ops, count, batch_done, controller_pending_new(c, batch));
     free(ops);
 }
 
