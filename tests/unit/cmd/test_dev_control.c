@@ -13,10 +13,10 @@
 #include "base/check.h"
 #include "cmd/dev_control.h"
 #include "env/loop.h"
+#include "output.h"
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 struct fixture {
     struct env *env;
@@ -73,28 +73,6 @@ static int teardown(void **state)
     return 0;
 }
 
-/* Sends and compares what went to standard output and standard error. */
-static void assert_sent(const char *directory, const char *line, int code, const char *expected)
-{
-    char path[] = "/tmp/klamm-output-XXXXXX";
-    int fd = mkstemp(path);
-    assert_true(fd >= 0);
-    (void)fflush(stdout);
-    int saved[2] = {dup(STDOUT_FILENO), dup(STDERR_FILENO)};
-    assert_true(dup2(fd, STDOUT_FILENO) >= 0 && dup2(fd, STDERR_FILENO) >= 0);
-    int got = cmd_dev_control_send(directory, line);
-    (void)fflush(stdout);
-    assert_true(dup2(saved[0], STDOUT_FILENO) >= 0 && dup2(saved[1], STDERR_FILENO) >= 0);
-    char text[512] = "";
-    assert_true(pread(fd, text, sizeof text - 1, 0) >= 0);
-    (void)close(saved[0]);
-    (void)close(saved[1]);
-    (void)close(fd);
-    (void)unlink(path);
-    assert_string_equal(text, expected);
-    assert_int_equal(got, code);
-}
-
 static void answers_are_printed_with_their_status(void **state)
 {
     struct fixture *f = *state;
@@ -113,13 +91,6 @@ static void endless_line_is_dropped(void **state)
     assert_sent(f->directory, line, 1, expected);
     free(expected);
     assert_sent(f->directory, "hello", 0, "you said hello\n");
-}
-
-static void nobody_there_is_told(void **state)
-{
-    (void)state;
-    assert_sent("/tmp/klamm-nowhere", "status", 1,
-                "klamm dev: no cluster is running in /tmp/klamm-nowhere\n");
 }
 
 static void request_is_answered_after_the_server_went(void **state)
@@ -146,7 +117,6 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(answers_are_printed_with_their_status, setup, teardown),
         cmocka_unit_test_setup_teardown(endless_line_is_dropped, setup, teardown),
-        cmocka_unit_test_setup_teardown(nobody_there_is_told, setup, teardown),
         cmocka_unit_test_setup_teardown(request_is_answered_after_the_server_went, setup, teardown),
         cmocka_unit_test_setup_teardown(path_too_long_for_a_socket_is_refused, setup, teardown),
     };
