@@ -216,7 +216,7 @@ int api_new(const struct api_parts *parts, struct api **ret_api, struct errmsg *
     a->budget.max = (size_t)config_get_number(settings, CONFIG_BROKER_QUEUED_MAX_REQUEST_BYTES);
     a->fetch_sessions = api_fetch_sessions_new(
         (int32_t)config_get_number(settings, CONFIG_BROKER_FETCH_SESSION_SLOTS));
-    a->producer_ids = api_producer_ids_new(parts);
+    a->producer_ids = api_producer_ids_new(&a->parts);
     a->auto_create = api_auto_create_new(parts->channel);
     struct net_server_config config = {
         .host = parts->host,

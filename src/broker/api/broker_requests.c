@@ -59,16 +59,16 @@ static void alter_done(struct api_request *r, const struct control_reply *reply)
 }
 
 /* The proposed ISR, from whichever field the version has. */
-static void isr_take(struct controller_call *call, int16_t version,
+static void isr_take(struct controller_ask *call, int16_t version,
                      const struct wire_alter_partition_request_topics_partitions *p,
                      struct control_isr_entry *entry)
 {
     if (version < 3) {
         entry->isr_count = p->new_isr_count;
-        entry->isr = controller_call_ids(call, p->new_isr, p->new_isr_count);
+        entry->isr = controller_ask_ids(call, p->new_isr, p->new_isr_count);
         return;
     }
-    int32_t *isr = controller_call_array(call, p->new_isr_with_epochs_count, sizeof *isr);
+    int32_t *isr = controller_ask_array(call, p->new_isr_with_epochs_count, sizeof *isr);
     for (int32_t i = 0; isr != NULL && i < p->new_isr_with_epochs_count; i++) {
         isr[i] = p->new_isr_with_epochs[i].broker_id;
     }
@@ -76,7 +76,7 @@ static void isr_take(struct controller_call *call, int16_t version,
     entry->isr_count = p->new_isr_with_epochs_count;
 }
 
-static void alter_flatten(struct controller_call *call, int16_t version,
+static void alter_flatten(struct controller_ask *call, int16_t version,
                           const struct wire_alter_partition_request *req)
 {
     struct control_alter_partition *alter = &call->request.alter_partition;
@@ -87,12 +87,12 @@ static void alter_flatten(struct controller_call *call, int16_t version,
     for (int32_t i = 0; i < req->topics_count; i++) {
         count += req->topics[i].partitions_count;
     }
-    struct control_isr_entry *entries = controller_call_array(call, count, sizeof *entries);
+    struct control_isr_entry *entries = controller_ask_array(call, count, sizeof *entries);
     alter->entries = entries;
     for (int32_t i = 0; i < req->topics_count; i++) {
         const struct wire_alter_partition_request_topics *topic = &req->topics[i];
         struct slice name =
-            version < 2 ? controller_call_slice(call, topic->topic_name) : SLICE_NULL;
+            version < 2 ? controller_ask_slice(call, topic->topic_name) : SLICE_NULL;
         for (int32_t j = 0; !call->failed && j < topic->partitions_count; j++) {
             const struct wire_alter_partition_request_topics_partitions *p = &topic->partitions[j];
             struct control_isr_entry *entry = &entries[alter->count++];
@@ -116,7 +116,7 @@ void api_handle_alter_partition(struct api_request *r, const void *body)
         api_respond(r, &resp);
         return;
     }
-    struct controller_call *call = controller_call_new(CONTROL_ALTER_PARTITION);
+    struct controller_ask *call = controller_ask_new(CONTROL_ALTER_PARTITION);
     alter_flatten(call, r->version, body);
     api_control_answer(r, call, alter_done);
 }
@@ -153,7 +153,7 @@ void api_handle_controlled_shutdown(struct api_request *r, const void *body)
         api_respond(r, &resp);
         return;
     }
-    struct controller_call *call = controller_call_new(CONTROL_SHUTDOWN);
+    struct controller_ask *call = controller_ask_new(CONTROL_SHUTDOWN);
     call->request.shutdown.broker = req->broker_id;
     call->request.shutdown.broker_epoch = req->broker_epoch;
     api_control_answer(r, call, shutdown_done);
@@ -184,7 +184,7 @@ void api_handle_allocate_producer_ids(struct api_request *r, const void *body)
         api_respond(r, &resp);
         return;
     }
-    struct controller_call *call = controller_call_new(CONTROL_ALLOCATE_PRODUCER_IDS);
+    struct controller_ask *call = controller_ask_new(CONTROL_ALLOCATE_PRODUCER_IDS);
     call->request.allocate_producer_ids.broker = req->broker_id;
     call->request.allocate_producer_ids.broker_epoch = req->broker_epoch;
     api_control_answer(r, call, allocate_done);

@@ -15,17 +15,17 @@ static void reply_arrived(void *arg, const struct control_reply *reply)
     waiting->answer(waiting->r, reply);
 }
 
-void api_control_answer(struct api_request *r, struct controller_call *call,
+void api_control_answer(struct api_request *r, struct controller_ask *call,
                         api_control_answer_fn answer)
 {
     struct waiting *waiting = arena_alloc(&r->arena, sizeof *waiting);
     if (waiting == NULL || call->failed) {
-        controller_call_free(call);
+        controller_ask_free(call);
         api_close(r);
         return;
     }
     waiting->r = r;
     waiting->answer = answer;
     api_park(r, NULL);
-    controller_link_call(r->api->parts.controller, call, reply_arrived, waiting);
+    controller_link_send(r->api->parts.controller, call, reply_arrived, waiting);
 }

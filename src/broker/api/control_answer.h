@@ -10,5 +10,5 @@ typedef void (*api_control_answer_fn)(struct api_request *r, const struct contro
 
 /* Parks r and sends call (taken); answer runs once with the controller's reply. A call that outgrew
  * its memory closes the connection instead. */
-void api_control_answer(struct api_request *r, struct controller_call *call,
+void api_control_answer(struct api_request *r, struct controller_ask *call,
                         api_control_answer_fn answer);

@@ -104,14 +104,14 @@ static void create_done(struct api_request *r, const struct control_reply *reply
 
 /* ---- asking ---- */
 
-static void refuse(struct controller_call *call, struct control_new_topic *topic, int16_t error,
+static void refuse(struct controller_ask *call, struct control_new_topic *topic, int16_t error,
                    const char *message)
 {
     topic->error = error;
-    topic->message = (const char *)controller_call_slice(call, slice_str(message)).ptr;
+    topic->message = (const char *)controller_ask_slice(call, slice_str(message)).ptr;
 }
 
-static void fill_settings(struct api_request *r, struct controller_call *call,
+static void fill_settings(struct api_request *r, struct controller_ask *call,
                           const struct wire_create_topics_request_topics *topic,
                           struct control_new_topic *out)
 {
@@ -123,13 +123,13 @@ static void fill_settings(struct api_request *r, struct controller_call *call,
     out->min_insync_replicas = (int32_t)config_get_number(&set, CONFIG_TOPIC_MIN_INSYNC_REPLICAS);
     out->is_unclean_election_enabled = config_get_bool(&set, CONFIG_TOPIC_UNCLEAN_ELECTION);
     struct model_setting *settings =
-        controller_call_array(call, config_count(CONFIG_SCOPE_TOPIC), sizeof *settings);
+        controller_ask_array(call, config_count(CONFIG_SCOPE_TOPIC), sizeof *settings);
     for (int key = 0; settings != NULL && key < config_count(CONFIG_SCOPE_TOPIC); key++) {
         const char *value = config_set_own(&set, key);
         if (value != NULL) {
             settings[out->setting_count].key =
                 slice_str(config_def_at(CONFIG_SCOPE_TOPIC, key)->name);
-            settings[out->setting_count].value = controller_call_slice(call, slice_str(value));
+            settings[out->setting_count].value = controller_ask_slice(call, slice_str(value));
             out->setting_count++;
         }
     }
@@ -137,19 +137,19 @@ static void fill_settings(struct api_request *r, struct controller_call *call,
     config_set_deinit(&set);
 }
 
-static void fill_assignments(struct controller_call *call,
+static void fill_assignments(struct controller_ask *call,
                              const struct wire_create_topics_request_topics *topic,
                              struct control_new_topic *out)
 {
     struct control_new_partition *partitions =
-        controller_call_array(call, topic->assignments_count, sizeof *partitions);
+        controller_ask_array(call, topic->assignments_count, sizeof *partitions);
     out->assignments = partitions;
     out->assignment_count = topic->assignments_count;
     for (int32_t i = 0; !call->failed && i < topic->assignments_count; i++) {
         partitions[i].partition = topic->assignments[i].partition_index;
         partitions[i].replica_count = topic->assignments[i].broker_ids_count;
-        partitions[i].replicas = controller_call_ids(call, topic->assignments[i].broker_ids,
-                                                     topic->assignments[i].broker_ids_count);
+        partitions[i].replicas = controller_ask_ids(call, topic->assignments[i].broker_ids,
+                                                    topic->assignments[i].broker_ids_count);
     }
 }
 
@@ -182,11 +182,11 @@ static void names_free(struct name_count *names)
     }
 }
 
-static void fill_topic(struct api_request *r, struct controller_call *call,
+static void fill_topic(struct api_request *r, struct controller_ask *call,
                        const struct wire_create_topics_request_topics *topic,
                        struct control_new_topic *out)
 {
-    out->name = controller_call_slice(call, topic->name);
+    out->name = controller_ask_slice(call, topic->name);
     out->partition_count = topic->num_partitions;
     out->replication_factor = topic->replication_factor;
     fill_assignments(call, topic, out);
@@ -200,10 +200,10 @@ static void fill_topic(struct api_request *r, struct controller_call *call,
 void api_handle_create_topics(struct api_request *r, const void *body)
 {
     const struct wire_create_topics_request *req = body;
-    struct controller_call *call = controller_call_new(CONTROL_CREATE_TOPICS);
+    struct controller_ask *call = controller_ask_new(CONTROL_CREATE_TOPICS);
     struct control_create_topics *create = &call->request.create_topics;
     struct control_new_topic *topics =
-        controller_call_array(call, req->topics_count, sizeof *topics);
+        controller_ask_array(call, req->topics_count, sizeof *topics);
     struct name_count *names = count_names(req);
     create->topics = topics;
     create->is_validate_only = req->validate_only;

@@ -101,12 +101,12 @@ void api_handle_delete_topics(struct api_request *r, const void *body)
         return;
     }
     r->state = d;
-    struct controller_call *call = controller_call_new(CONTROL_DELETE_TOPICS);
+    struct controller_ask *call = controller_ask_new(CONTROL_DELETE_TOPICS);
     struct control_delete_topics *delete_topics = &call->request.delete_topics;
-    struct slice *names = controller_call_array(call, d->passed_count, sizeof *names);
-    struct uuid *ids = controller_call_array(call, d->passed_count, sizeof *ids);
+    struct slice *names = controller_ask_array(call, d->passed_count, sizeof *names);
+    struct uuid *ids = controller_ask_array(call, d->passed_count, sizeof *ids);
     for (int32_t i = 0; !call->failed && i < d->passed_count; i++) {
-        names[i] = controller_call_slice(call, d->resp.responses[d->passed_on[i]].name);
+        names[i] = controller_ask_slice(call, d->resp.responses[d->passed_on[i]].name);
         ids[i] = d->resp.responses[d->passed_on[i]].topic_id;
     }
     delete_topics->names = names;
@@ -137,20 +137,20 @@ static void grow_done(struct api_request *r, const struct control_reply *reply)
     api_respond(r, &g->resp);
 }
 
-static void grow_topic_fill(struct controller_call *call,
+static void grow_topic_fill(struct controller_ask *call,
                             const struct wire_create_partitions_request_topics *topic,
                             struct control_grow_topic *out)
 {
-    out->name = controller_call_slice(call, topic->name);
+    out->name = controller_ask_slice(call, topic->name);
     out->partition_count = topic->count;
     out->assignment_count = MAX(topic->assignments_count, 0);
     struct control_new_partition *assignments =
-        controller_call_array(call, out->assignment_count, sizeof *assignments);
+        controller_ask_array(call, out->assignment_count, sizeof *assignments);
     out->assignments = assignments;
     for (int32_t i = 0; !call->failed && i < out->assignment_count; i++) {
         assignments[i].replica_count = topic->assignments[i].broker_ids_count;
-        assignments[i].replicas = controller_call_ids(call, topic->assignments[i].broker_ids,
-                                                      topic->assignments[i].broker_ids_count);
+        assignments[i].replicas = controller_ask_ids(call, topic->assignments[i].broker_ids,
+                                                     topic->assignments[i].broker_ids_count);
     }
 }
 
@@ -171,10 +171,10 @@ void api_handle_create_partitions(struct api_request *r, const void *body)
         return;
     }
     g->resp.results_count = req->topics_count;
-    struct controller_call *call = controller_call_new(CONTROL_CREATE_PARTITIONS);
+    struct controller_ask *call = controller_ask_new(CONTROL_CREATE_PARTITIONS);
     struct control_create_partitions *grow = &call->request.create_partitions;
     struct control_grow_topic *topics =
-        controller_call_array(call, req->topics_count, sizeof *topics);
+        controller_ask_array(call, req->topics_count, sizeof *topics);
     for (int32_t i = 0; !call->failed && i < req->topics_count; i++) {
         g->resp.results[i].name = req->topics[i].name;
         if (!api_is_allowed_on_topic(r, AUTH_OPERATION_ALTER, req->topics[i].name)) {

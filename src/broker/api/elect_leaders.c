@@ -51,17 +51,17 @@ void api_handle_elect_leaders(struct api_request *r, const void *body)
         elect_answer(r, KERR_CLUSTER_AUTHORIZATION_FAILED, NULL, 0);
         return;
     }
-    struct controller_call *call = controller_call_new(CONTROL_ELECT_LEADERS);
+    struct controller_ask *call = controller_ask_new(CONTROL_ELECT_LEADERS);
     struct control_elect *elect = &call->request.elect;
     elect->is_unclean = r->version >= 1 && req->election_type == ELECTION_UNCLEAN;
     elect->wants_all = req->topic_partitions_count < 0;
     for (int32_t i = 0; i < req->topic_partitions_count; i++) {
         count += req->topic_partitions[i].partitions_count;
     }
-    struct control_tp *entries = controller_call_array(call, count, sizeof *entries);
+    struct control_tp *entries = controller_ask_array(call, count, sizeof *entries);
     elect->entries = entries;
     for (int32_t i = 0; i < req->topic_partitions_count; i++) {
-        struct slice name = controller_call_slice(call, req->topic_partitions[i].topic);
+        struct slice name = controller_ask_slice(call, req->topic_partitions[i].topic);
         for (int32_t j = 0; !call->failed && j < req->topic_partitions[i].partitions_count; j++) {
             entries[elect->count].topic = name;
             entries[elect->count].partition = req->topic_partitions[i].partitions[j];

@@ -83,17 +83,17 @@ static void alter_done(struct api_request *r, const struct control_reply *reply)
     alter_answer(r, reply->results, KERR_NONE, message);
 }
 
-static void alter_flatten(struct controller_call *call,
+static void alter_flatten(struct controller_ask *call,
                           const struct wire_alter_partition_reassignments_request *req)
 {
     struct control_alter *alter = &call->request.alter;
     struct control_alter_entry *entries =
-        controller_call_array(call, alter_count(req), sizeof *entries);
+        controller_ask_array(call, alter_count(req), sizeof *entries);
     alter->entries = entries;
     alter->forbids_factor_change = !req->allow_replication_factor_change;
     alter->is_cancel_forced = req->force_cancel;
     for (int32_t i = 0; i < req->topics_count; i++) {
-        struct slice name = controller_call_slice(call, req->topics[i].name);
+        struct slice name = controller_ask_slice(call, req->topics[i].name);
         for (int32_t j = 0; !call->failed && j < req->topics[i].partitions_count; j++) {
             const struct wire_alter_partition_reassignments_request_topics_partitions *p =
                 &req->topics[i].partitions[j];
@@ -102,7 +102,7 @@ static void alter_flatten(struct controller_call *call,
             entry->partition = p->partition_index;
             entry->is_cancel = p->replicas_count < 0;
             entry->replica_count = MAX(p->replicas_count, 0);
-            entry->replicas = controller_call_ids(call, p->replicas, entry->replica_count);
+            entry->replicas = controller_ask_ids(call, p->replicas, entry->replica_count);
         }
     }
 }
@@ -114,7 +114,7 @@ void api_handle_alter_partition_reassignments(struct api_request *r, const void 
                      "ALTER on the cluster is not allowed");
         return;
     }
-    struct controller_call *call = controller_call_new(CONTROL_ALTER_REASSIGNMENTS);
+    struct controller_ask *call = controller_ask_new(CONTROL_ALTER_REASSIGNMENTS);
     alter_flatten(call, body);
     api_control_answer(r, call, alter_done);
 }
@@ -193,7 +193,7 @@ static void list_refuse(struct api_request *r,
     api_respond(r, &resp);
 }
 
-static void list_flatten(struct controller_call *call,
+static void list_flatten(struct controller_ask *call,
                          const struct wire_list_partition_reassignments_request *req)
 {
     struct control_list *list = &call->request.list;
@@ -202,10 +202,10 @@ static void list_flatten(struct controller_call *call,
     for (int32_t i = 0; i < req->topics_count; i++) {
         count += req->topics[i].partition_indexes_count;
     }
-    struct control_tp *entries = controller_call_array(call, count, sizeof *entries);
+    struct control_tp *entries = controller_ask_array(call, count, sizeof *entries);
     list->entries = entries;
     for (int32_t i = 0; i < req->topics_count; i++) {
-        struct slice name = controller_call_slice(call, req->topics[i].name);
+        struct slice name = controller_ask_slice(call, req->topics[i].name);
         for (int32_t j = 0; !call->failed && j < req->topics[i].partition_indexes_count; j++) {
             entries[list->count].topic = name;
             entries[list->count].partition = req->topics[i].partition_indexes[j];
@@ -220,7 +220,7 @@ void api_handle_list_partition_reassignments(struct api_request *r, const void *
         list_refuse(r, body);
         return;
     }
-    struct controller_call *call = controller_call_new(CONTROL_LIST_REASSIGNMENTS);
+    struct controller_ask *call = controller_ask_new(CONTROL_LIST_REASSIGNMENTS);
     list_flatten(call, body);
     api_control_answer(r, call, list_done);
 }

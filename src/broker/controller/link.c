@@ -77,7 +77,7 @@ static void link_destroy(void *arg)
     struct list_node *node;
     CHECK(link->is_free);
     while ((node = list_pop(&link->calls)) != NULL) {
-        controller_call_free(CONTAINER_OF(node, struct controller_call, pending));
+        controller_ask_free(CONTAINER_OF(node, struct controller_ask, pending));
     }
     free(link);
 }
@@ -123,14 +123,14 @@ static void epoch_arrived(void *arg)
 
 /* ---- memory of a call ---- */
 
-void *controller_call_array(struct controller_call *call, int64_t count, size_t size)
+void *controller_ask_array(struct controller_ask *call, int64_t count, size_t size)
 {
     void *items = call->failed ? NULL : arena_array(&call->arena, (size_t)MAX(count, 1), size);
     call->failed = items == NULL;
     return items;
 }
 
-struct slice controller_call_slice(struct controller_call *call, struct slice s)
+struct slice controller_ask_slice(struct controller_ask *call, struct slice s)
 {
     if (slice_is_null(s) || call->failed) {
         return SLICE_NULL;
@@ -140,9 +140,9 @@ struct slice controller_call_slice(struct controller_call *call, struct slice s)
     return slice_of(text, text == NULL ? 0 : s.len);
 }
 
-int32_t *controller_call_ids(struct controller_call *call, const int32_t *list, int32_t count)
+int32_t *controller_ask_ids(struct controller_ask *call, const int32_t *list, int32_t count)
 {
-    int32_t *copy = controller_call_array(call, count, sizeof *copy);
+    int32_t *copy = controller_ask_array(call, count, sizeof *copy);
     if (copy != NULL && count > 0) {
         memcpy(copy, list, (size_t)count * sizeof *copy);
     }
@@ -151,41 +151,41 @@ int32_t *controller_call_ids(struct controller_call *call, const int32_t *list, 
 
 /* ---- the copy of an answer ---- */
 
-static const char *copy_text(struct controller_call *call, const char *text)
+static const char *copy_text(struct controller_ask *call, const char *text)
 {
-    return (const char *)controller_call_slice(call, slice_str(text)).ptr;
+    return (const char *)controller_ask_slice(call, slice_str(text)).ptr;
 }
 
-static struct ids copy_ids(struct controller_call *call, const struct ids *ids)
+static struct ids copy_ids(struct controller_ask *call, const struct ids *ids)
 {
-    int32_t *list = controller_call_ids(call, ids->list, ids->count);
+    int32_t *list = controller_ask_ids(call, ids->list, ids->count);
     return (struct ids){.count = ids->count, .list = ids->count > 0 ? list : NULL};
 }
 
-static void *copy_array(struct controller_call *call, const void *items, int32_t count, size_t size)
+static void *copy_array(struct controller_ask *call, const void *items, int32_t count, size_t size)
 {
-    void *copy = controller_call_array(call, count, size);
+    void *copy = controller_ask_array(call, count, size);
     if (copy != NULL && count > 0) {
         memcpy(copy, items, (size_t)count * size);
     }
     return copy;
 }
 
-static void copy_results(struct controller_call *call, struct control_reply *reply)
+static void copy_results(struct controller_ask *call, struct control_reply *reply)
 {
     struct control_result *items = copy_array(call, reply->results, reply->count, sizeof *items);
     for (int32_t i = 0; !call->failed && i < reply->count; i++) {
-        items[i].topic = controller_call_slice(call, items[i].topic);
+        items[i].topic = controller_ask_slice(call, items[i].topic);
         items[i].message = copy_text(call, items[i].message);
     }
     reply->results = items;
 }
 
-static void copy_moving(struct controller_call *call, struct control_reply *reply)
+static void copy_moving(struct controller_ask *call, struct control_reply *reply)
 {
     struct control_moving *items = copy_array(call, reply->moving, reply->count, sizeof *items);
     for (int32_t i = 0; !call->failed && i < reply->count; i++) {
-        items[i].topic = controller_call_slice(call, items[i].topic);
+        items[i].topic = controller_ask_slice(call, items[i].topic);
         items[i].replicas = copy_ids(call, &items[i].replicas);
         items[i].adding = copy_ids(call, &items[i].adding);
         items[i].removing = copy_ids(call, &items[i].removing);
@@ -193,38 +193,38 @@ static void copy_moving(struct controller_call *call, struct control_reply *repl
     reply->moving = items;
 }
 
-static void copy_isr_results(struct controller_call *call, struct control_reply *reply)
+static void copy_isr_results(struct controller_ask *call, struct control_reply *reply)
 {
     struct control_isr_result *items =
         copy_array(call, reply->isr_results, reply->count, sizeof *items);
     for (int32_t i = 0; !call->failed && i < reply->count; i++) {
-        items[i].topic = controller_call_slice(call, items[i].topic);
+        items[i].topic = controller_ask_slice(call, items[i].topic);
         items[i].isr = copy_ids(call, &items[i].isr);
     }
     reply->isr_results = items;
 }
 
-static void copy_created(struct controller_call *call, struct control_reply *reply)
+static void copy_created(struct controller_ask *call, struct control_reply *reply)
 {
     struct control_created *items = copy_array(call, reply->created, reply->count, sizeof *items);
     for (int32_t i = 0; !call->failed && i < reply->count; i++) {
-        items[i].topic = controller_call_slice(call, items[i].topic);
+        items[i].topic = controller_ask_slice(call, items[i].topic);
         items[i].message = copy_text(call, items[i].message);
     }
     reply->created = items;
 }
 
-static void copy_remaining(struct controller_call *call, struct control_reply *reply)
+static void copy_remaining(struct controller_ask *call, struct control_reply *reply)
 {
     struct control_tp *items = copy_array(call, reply->remaining, reply->count, sizeof *items);
     for (int32_t i = 0; !call->failed && i < reply->count; i++) {
-        items[i].topic = controller_call_slice(call, items[i].topic);
+        items[i].topic = controller_ask_slice(call, items[i].topic);
     }
     reply->remaining = items;
 }
 
 /* All or nothing: when the arena is full the call is answered with an error instead. */
-static void copy_reply(struct controller_call *call, const struct control_reply *from)
+static void copy_reply(struct controller_ask *call, const struct control_reply *from)
 {
     struct control_reply *reply = &call->reply;
     *reply = *from;
@@ -259,15 +259,15 @@ static void copy_reply(struct controller_call *call, const struct control_reply 
 
 /* ---- calls ---- */
 
-struct controller_call *controller_call_new(enum control_request_kind kind)
+struct controller_ask *controller_ask_new(enum control_request_kind kind)
 {
-    struct controller_call *call = xalloc(sizeof *call);
+    struct controller_ask *call = xalloc(sizeof *call);
     arena_init(&call->arena, CALL_BYTES_MAX);
     call->request.kind = kind;
     return call;
 }
 
-void controller_call_free(struct controller_call *call)
+void controller_ask_free(struct controller_ask *call)
 {
     if (call != NULL) {
         arena_deinit(&call->arena);
@@ -278,18 +278,18 @@ void controller_call_free(struct controller_call *call)
 /* On the broker's env. */
 static void reply_arrived(void *arg)
 {
-    struct controller_call *call = arg;
+    struct controller_ask *call = arg;
     list_remove(&call->link->calls, &call->pending);
     if (!call->link->is_free) {
         call->done(call->arg, &call->reply);
     }
-    controller_call_free(call);
+    controller_ask_free(call);
 }
 
 /* On the controller's env. */
 static void reply_done(void *arg, const struct control_reply *reply)
 {
-    struct controller_call *call = arg;
+    struct controller_ask *call = arg;
     copy_reply(call, reply);
     run_on(call->link, call->link->config.broker_env, reply_arrived, call);
 }
@@ -297,12 +297,12 @@ static void reply_done(void *arg, const struct control_reply *reply)
 /* On the controller's env. */
 static void call_arrived(void *arg)
 {
-    struct controller_call *call = arg;
+    struct controller_ask *call = arg;
     controller_request(call->link->controller, &call->request, reply_done, call);
 }
 
-void controller_link_call(struct controller_link *link, struct controller_call *call,
-                          controller_call_fn done, void *arg)
+void controller_link_send(struct controller_link *link, struct controller_ask *call,
+                          controller_ask_fn done, void *arg)
 {
     CHECK(!call->failed);
     call->link = link;

@@ -10,21 +10,21 @@
 #include "broker/controller/controller.h"
 
 struct controller_link;
-struct controller_call;
+struct controller_ask;
 
 /* On the broker's env: the active controller as /controller says, -1 = none known */
 typedef void (*controller_link_changed_fn)(void *arg, int32_t broker_id, int32_t epoch);
-typedef void (*controller_call_fn)(void *arg, const struct control_reply *reply);
+typedef void (*controller_ask_fn)(void *arg, const struct control_reply *reply);
 
-/* One request, built by the caller and taken by controller_link_call. */
-struct controller_call {
+/* One request, built by the caller and taken by controller_link_send. */
+struct controller_ask {
     struct control_request request; /* points into arena only */
     struct arena arena;
     bool failed; /* the arena's bound was passed: the call must be freed, not made */
     /* Private. */
     struct controller_link *link;
     struct list_node pending; /* while the answer is due */
-    controller_call_fn done;
+    controller_ask_fn done;
     void *arg;
     struct control_reply reply; /* points into arena */
 };
@@ -47,14 +47,14 @@ void controller_link_free(struct controller_link *link, bool is_clean);
 void controller_link_set_epoch(struct controller_link *link, int64_t epoch);
 
 /* Never NULL; kind is set, the rest is for the caller, who may also free it again. */
-struct controller_call *controller_call_new(enum control_request_kind kind);
-void controller_call_free(struct controller_call *call);
+struct controller_ask *controller_ask_new(enum control_request_kind kind);
+void controller_ask_free(struct controller_ask *call);
 /* Memory of the call. All three turn call->failed and give NULL (the null slice) past the bound; a
  * null slice stays null; an array of 0 is not NULL. */
-void *controller_call_array(struct controller_call *call, int64_t count, size_t size);
-struct slice controller_call_slice(struct controller_call *call, struct slice s);
-int32_t *controller_call_ids(struct controller_call *call, const int32_t *list, int32_t count);
+void *controller_ask_array(struct controller_ask *call, int64_t count, size_t size);
+struct slice controller_ask_slice(struct controller_ask *call, struct slice s);
+int32_t *controller_ask_ids(struct controller_ask *call, const int32_t *list, int32_t count);
 /* Takes call. done runs once on the broker's env, not from inside; reply is borrowed until it
  * returns. After controller_link_free it never runs. */
-void controller_link_call(struct controller_link *link, struct controller_call *call,
-                          controller_call_fn done, void *arg);
+void controller_link_send(struct controller_link *link, struct controller_ask *call,
+                          controller_ask_fn done, void *arg);

@@ -55,15 +55,21 @@ static void partition_deinit(struct metadata_partition *p)
     ids_deinit(&p->offline);
 }
 
+static void partitions_clear(struct metadata_topic *topic)
+{
+    for (int32_t i = 0; i < topic->partition_count; i++) {
+        partition_deinit(&topic->partitions[i]);
+    }
+    topic->partition_count = 0;
+}
+
 static void topic_remove(struct metadata *m, struct metadata_topic *topic)
 {
     if (!uuid_is_zero(topic->id)) {
         HASH_DELETE(hh_id, m->topics_by_id, topic);
     }
     HASH_DELETE(hh, m->topics, topic);
-    for (int32_t i = 0; i < topic->partition_count; i++) {
-        partition_deinit(&topic->partitions[i]);
-    }
+    partitions_clear(topic);
     free(topic->partitions);
     free(topic->name);
     free(topic);
@@ -178,6 +184,10 @@ static void topic_set_id(struct metadata *m, struct metadata_topic *topic, struc
     }
     if (!uuid_is_zero(topic->id)) {
         HASH_DELETE(hh_id, m->topics_by_id, topic);
+        if (!uuid_is_zero(id)) {
+            /* Deleted and made again under the same name: nothing of the old one holds. */
+            partitions_clear(topic);
+        }
     }
     topic->id = UUID_ZERO;
     struct metadata_topic *other;

@@ -1,0 +1,164 @@
+/*
+ * Whole brokers: start, serve, replicate, stop cleanly, are killed, come back.
+ */
+#include "broker/broker.h"
+
+#include "base/check.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include "cluster.h"
+#include "model/kerr.h"
+
+static void one_broker_becomes_controller_and_serves(void **state)
+{
+    (void)state;
+    struct cluster c = {0};
+    cluster_start(&c, 1);
+    assert_int_equal(c.brokers[0].ready, 1);
+    assert_true(broker_is_controller(c.brokers[0].broker));
+    assert_true(broker_epoch(c.brokers[0].broker) > 0);
+    assert_int_equal(cluster_create_topic(&c, "t", 1, 1), KERR_NONE);
+    assert_int_equal(cluster_produce(&c, "t", 3), 0);
+    assert_int_equal(cluster_produce(&c, "t", 3), 3);
+    cluster_stop(&c);
+}
+
+static void three_brokers_replicate_what_is_acknowledged(void **state)
+{
+    (void)state;
+    struct cluster c = {0};
+    cluster_start(&c, 3);
+    assert_int_equal(cluster_create_topic(&c, "t", 3, 3), KERR_NONE);
+    for (int64_t i = 0; i < 5; i++) {
+        assert_int_equal(cluster_produce(&c, "t", 10), i * 10);
+    }
+    cluster_run(&c, 2000);
+    for (int32_t id = 1; id <= 3; id++) {
+        struct replicas_partition_info info;
+        assert_true(replicas_partition_get(broker_replicas(c.brokers[id - 1].broker),
+                                           slice_str("t"), 0, &info));
+        assert_int_equal(info.log_end, 50);
+        assert_int_equal(info.high_watermark, 50);
+        const struct wire_metadata_response_topics_partitions *p =
+            cluster_partition(&c, id, "t", 0);
+        assert_int_equal(p->isr_nodes_count, 3);
+    }
+    cluster_stop(&c);
+}
+
+static void killed_leader_is_replaced_and_catches_up_on_return(void **state)
+{
+    (void)state;
+    struct cluster c = {0};
+    cluster_start(&c, 3);
+    assert_int_equal(cluster_create_topic(&c, "t", 1, 3), KERR_NONE);
+    assert_int_equal(cluster_produce(&c, "t", 4), 0);
+    int32_t leader = cluster_partition(&c, 1, "t", 0)->leader_id;
+    cluster_kill(&c, leader);
+    cluster_run(&c, 20000);
+    assert_int_equal(cluster_produce(&c, "t", 4), 4);
+    int32_t next = cluster_partition(&c, cluster_controller(&c), "t", 0)->leader_id;
+    assert_int_not_equal(next, leader);
+    cluster_restart(&c, leader);
+    cluster_run(&c, 10000);
+    struct replicas_partition_info info;
+    assert_true(replicas_partition_get(broker_replicas(c.brokers[leader - 1].broker),
+                                       slice_str("t"), 0, &info));
+    assert_int_equal(info.log_end, 8);
+    assert_int_equal(cluster_partition(&c, leader, "t", 0)->isr_nodes_count, 3);
+    cluster_stop(&c);
+}
+
+static void clean_stop_hands_leadership_over_first(void **state)
+{
+    (void)state;
+    struct cluster c = {0};
+    cluster_start(&c, 3);
+    assert_int_equal(cluster_create_topic(&c, "t", 1, 3), KERR_NONE);
+    assert_int_equal(cluster_produce(&c, "t", 4), 0);
+    int32_t leader = cluster_partition(&c, 1, "t", 0)->leader_id;
+    int64_t took = cluster_stop_broker(&c, leader);
+    assert_true(took < 4000);
+    cluster_run(&c, 2000);
+    assert_int_equal(cluster_produce(&c, "t", 4), 4);
+    cluster_boot(&c, leader);
+    assert_true(sim_world_run(c.world, CLUSTER_PATIENCE_MS, cluster_all_ready, &c));
+    cluster_run(&c, 5000);
+    assert_int_equal(cluster_partition(&c, leader, "t", 0)->isr_nodes_count, 3);
+    cluster_stop(&c);
+}
+
+/* The only broker is the only replica of everything: nothing to hand over, no waiting. */
+static void only_broker_stops_at_once_and_keeps_its_records(void **state)
+{
+    (void)state;
+    struct cluster c = {0};
+    cluster_start(&c, 1);
+    assert_int_equal(cluster_create_topic(&c, "t", 1, 1), KERR_NONE);
+    assert_int_equal(cluster_produce(&c, "t", 4), 0);
+    assert_true(cluster_stop_broker(&c, 1) < 4000);
+    cluster_boot(&c, 1);
+    assert_true(sim_world_run(c.world, CLUSTER_PATIENCE_MS, cluster_all_ready, &c));
+    cluster_run(&c, 2000);
+    assert_int_equal(cluster_produce(&c, "t", 1), 4);
+    cluster_stop(&c);
+}
+
+static void wrong_settings_refuse_the_start(void **state)
+{
+    (void)state;
+    static const char *const dirs[] = {"/data"};
+    static const struct broker_setting wrong[] = {{"num.partitions", "many"}};
+    struct sim_world *w = sim_world_new(1);
+    struct sim_node *node = sim_node_new(w, "n");
+    struct env *env = sim_node_env(node);
+    struct broker_config config = {.id = 1,
+                                   .host = "n",
+                                   .log_dirs = dirs,
+                                   .log_dir_count = 1,
+                                   .settings = wrong,
+                                   .setting_count = 1};
+    struct errmsg em = {""};
+    assert_null(broker_new(env, env, &config, NULL, &em));
+    assert_string_equal(em.text,
+                        "Invalid value many for configuration num.partitions: not a whole number");
+    config.setting_count = 0;
+    config.id = -1;
+    assert_null(broker_new(env, env, &config, NULL, &em));
+    sim_world_free(w);
+}
+
+static void unnamed_topics_are_created_when_clients_ask(void **state)
+{
+    (void)state;
+    struct cluster c = {0};
+    cluster_start(&c, 1);
+    struct wire_metadata_request_topics topic = {.name = slice_str("fresh")};
+    struct wire_metadata_request req = {
+        .topics = &topic, .topics_count = 1, .allow_auto_topic_creation = true};
+    const struct wire_metadata_response *resp = cluster_call(&c, 1, WIRE_KEY_METADATA, &req);
+    assert_int_equal(resp->topics[0].error_code, KERR_LEADER_NOT_AVAILABLE);
+    cluster_run(&c, 1000);
+    assert_non_null(cluster_partition(&c, 1, "fresh", 0));
+    assert_int_equal(cluster_produce(&c, "fresh", 1), 0);
+    cluster_stop(&c);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(one_broker_becomes_controller_and_serves),
+        cmocka_unit_test(three_brokers_replicate_what_is_acknowledged),
+        cmocka_unit_test(killed_leader_is_replaced_and_catches_up_on_return),
+        cmocka_unit_test(clean_stop_hands_leadership_over_first),
+        cmocka_unit_test(only_broker_stops_at_once_and_keeps_its_records),
+        cmocka_unit_test(wrong_settings_refuse_the_start),
+        cmocka_unit_test(unnamed_topics_are_created_when_clients_ask),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

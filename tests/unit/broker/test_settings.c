@@ -1,0 +1,257 @@
+/*
+ * The configuration of a broker as a whole: what is stored when it starts, what changes while it
+ * runs, what is ignored, what replicas are given.
+ */
+#include "broker/config/settings.h"
+
+#include "base/check.h"
+#include "base/list.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include "broker/replicas/replicas.h"
+#include "metastore/metastore.h"
+#include "metastore/path.h"
+#include "metastore/store.h"
+#include "metastore/znode.h"
+#include "sim/env/sim.h"
+
+#include <stdio.h>
+
+struct world {
+    struct sim_world *world;
+    struct sim_node *node;
+    struct metastore_store *store;
+    struct metastore *session;
+    struct settings *settings;
+    int loaded;
+    int changes;
+    char last_topic[64]; /* of the latest change; "" = all */
+    char log[256];
+};
+
+static void on_state(void *arg, enum metastore_state state)
+{
+    (void)arg;
+    (void)state;
+}
+
+static void on_done(void *arg, const struct metastore_result *result)
+{
+    (void)arg;
+    assert_true(result->err == 0 || result->err == -E_EXISTS);
+}
+
+static void on_changed(void *arg, const char *topic)
+{
+    struct world *w = arg;
+    w->changes++;
+    (void)snprintf(w->last_topic, sizeof w->last_topic, "%s", topic == NULL ? "" : topic);
+}
+
+static void on_loaded(void *arg)
+{
+    struct world *w = arg;
+    w->loaded++;
+}
+
+static void on_log(void *arg, const char *line)
+{
+    struct world *w = arg;
+    (void)snprintf(w->log, sizeof w->log, "%s", line);
+}
+
+static void write_node(struct world *w, const char *path, const char *data)
+{
+    struct metastore_op op = {
+        .kind = METASTORE_CREATE, .path = slice_str(path), .data = slice_str(data), .version = -1};
+    metastore_multi(w->session, &op, 1, on_done, w);
+}
+
+static void change_node(struct world *w, const char *path, const char *data, const char *entity)
+{
+    struct buf note;
+    buf_init(&note);
+    metastore_config_change_encode(&note, slice_str(entity));
+    struct metastore_op ops[] = {
+        {.kind = METASTORE_SET, .path = slice_str(path), .data = slice_str(data), .version = -1},
+        {.kind = METASTORE_CREATE,
+         .path = slice_str(METASTORE_CONFIG_CHANGE_NEW),
+         .data = buf_slice(&note),
+         .is_sequential = true},
+    };
+    metastore_multi(w->session, ops, 2, on_done, w);
+    buf_deinit(&note);
+}
+
+static void world_start(struct world *w)
+{
+    struct errmsg em = {""};
+    *w = (struct world){0};
+    w->world = sim_world_new(3);
+    w->node = sim_node_new(w->world, "node");
+    struct env *env = sim_node_env(w->node);
+    struct metastore_store_config config = {.env = env};
+    assert_int_equal(metastore_store_new(&config, &w->store, &em), 0);
+    struct metastore_factory *factory = metastore_store_factory(w->store);
+    w->session = factory->open(factory, env, 6000, on_state, w);
+    for (int32_t i = 0; i < metastore_path_root_count; i++) {
+        write_node(w, metastore_path_roots[i], NULL);
+    }
+    w->settings = settings_new(7, on_log, w);
+}
+
+static void world_attach(struct world *w)
+{
+    struct settings_events events = {.arg = w, .changed = on_changed};
+    settings_attach(w->settings, w->session, &events, on_loaded);
+    (void)sim_world_run(w->world, 500, NULL, NULL);
+}
+
+static void world_stop(struct world *w)
+{
+    settings_free(w->settings);
+    metastore_close(w->session);
+    (void)sim_world_run(w->world, 500, NULL, NULL);
+    metastore_store_free(w->store);
+    sim_world_free(w->world);
+}
+
+static int64_t topic_number(const struct world *w, const char *topic, int key)
+{
+    return config_get_number(settings_topic(w->settings, slice_str(topic)), key);
+}
+
+static void stored_values_are_read_at_the_start(void **state)
+{
+    (void)state;
+    struct world w;
+    world_start(&w);
+    write_node(&w, "/config/topics/t",
+               "{\"version\":1,\"config\":{\"retention.ms\":\"5\",\"segment.bytes\":\"100\"}}");
+    write_node(&w, "/config/brokers/<default>",
+               "{\"version\":1,\"config\":{\"min.insync.replicas\":\"2\"}}");
+    write_node(&w, "/config/brokers/7",
+               "{\"version\":1,\"config\":{\"message.max.bytes\":\"300\"}}");
+    write_node(&w, "/config/brokers/8",
+               "{\"version\":1,\"config\":{\"message.max.bytes\":\"400\"}}");
+    world_attach(&w);
+    assert_int_equal(w.loaded, 1);
+    assert_int_equal(topic_number(&w, "t", CONFIG_TOPIC_RETENTION_MS), 5);
+    assert_int_equal(topic_number(&w, "t", CONFIG_TOPIC_MIN_INSYNC_REPLICAS), 2);
+    assert_int_equal(topic_number(&w, "u", CONFIG_TOPIC_MAX_MESSAGE_BYTES), 300);
+    struct replicas_topic_config config;
+    settings_fill_topic(w.settings, slice_str("t"), &config);
+    assert_int_equal(config.log.retention_ms, 5);
+    assert_int_equal(config.log.segment_bytes_max, 100);
+    assert_int_equal(config.min_insync_replicas, 2);
+    assert_int_equal(config.message_bytes_max, 300);
+    assert_true(config.log.delete_old);
+    assert_false(config.is_compacted);
+    world_stop(&w);
+}
+
+static void notifications_are_followed(void **state)
+{
+    (void)state;
+    struct world w;
+    world_start(&w);
+    write_node(&w, "/config/topics/t", "{\"version\":1,\"config\":{}}");
+    world_attach(&w);
+    w.changes = 0;
+    change_node(&w, "/config/topics/t",
+                "{\"version\":1,\"config\":{\"cleanup.policy\":\"compact\"}}", "topics/t");
+    (void)sim_world_run(w.world, 500, NULL, NULL);
+    assert_int_equal(w.changes, 1);
+    assert_string_equal(w.last_topic, "t");
+    struct replicas_topic_config config;
+    settings_fill_topic(w.settings, slice_str("t"), &config);
+    assert_true(config.is_compacted);
+    assert_false(config.log.delete_old);
+    change_node(&w, "/config/topics/t", "{\"version\":1,\"config\":{\"retention.ms\":\"9\"}}",
+                "topics/t");
+    (void)sim_world_run(w.world, 500, NULL, NULL);
+    assert_int_equal(topic_number(&w, "t", CONFIG_TOPIC_RETENTION_MS), 9);
+    assert_int_equal(w.loaded, 1);
+    world_stop(&w);
+}
+
+static void what_cannot_be_accepted_is_ignored_and_told(void **state)
+{
+    (void)state;
+    struct world w;
+    world_start(&w);
+    write_node(&w, "/config/topics/t",
+               "{\"version\":1,\"config\":{\"retention.ms\":\"never\",\"segment.ms\":\"8\"}}");
+    world_attach(&w);
+    assert_int_equal(w.loaded, 1);
+    assert_int_equal(topic_number(&w, "t", CONFIG_TOPIC_SEGMENT_MS), 8);
+    assert_int_equal(topic_number(&w, "t", CONFIG_TOPIC_RETENTION_MS), 604800000);
+    assert_string_equal(w.log, "stored configuration of t: Invalid value never for configuration "
+                               "retention.ms: not a whole number: ignored");
+    world_stop(&w);
+}
+
+/* Another session: what is gone from the store meanwhile is gone here. */
+static void values_of_an_earlier_session_are_forgotten(void **state)
+{
+    (void)state;
+    struct world w;
+    world_start(&w);
+    write_node(&w, "/config/topics/t", "{\"version\":1,\"config\":{\"retention.ms\":\"5\"}}");
+    world_attach(&w);
+    settings_detach(w.settings);
+    struct metastore_op op = {
+        .kind = METASTORE_DELETE, .path = slice_str("/config/topics/t"), .version = -1};
+    metastore_multi(w.session, &op, 1, on_done, &w);
+    (void)sim_world_run(w.world, 500, NULL, NULL);
+    assert_int_equal(topic_number(&w, "t", CONFIG_TOPIC_RETENTION_MS), 5);
+    world_attach(&w);
+    assert_int_equal(w.loaded, 2);
+    assert_int_equal(topic_number(&w, "t", CONFIG_TOPIC_RETENTION_MS), 604800000);
+    world_stop(&w);
+}
+
+static void on_counted(void *arg, const struct metastore_result *result)
+{
+    int32_t *count = arg;
+    *count = result->child_count;
+}
+
+/* More notifications than are kept: the oldest go. */
+static void old_notifications_are_dropped(void **state)
+{
+    (void)state;
+    struct world w;
+    world_start(&w);
+    for (int i = 0; i < 1100; i++) {
+        struct metastore_op op = {.kind = METASTORE_CREATE,
+                                  .path = slice_str(METASTORE_CONFIG_CHANGE_NEW),
+                                  .is_sequential = true};
+        metastore_multi(w.session, &op, 1, on_done, &w);
+    }
+    world_attach(&w);
+    (void)sim_world_run(w.world, 5000, NULL, NULL);
+    int32_t count = -1;
+    metastore_children(w.session, slice_str(METASTORE_CONFIG_CHANGES), NULL, NULL, on_counted,
+                       &count);
+    (void)sim_world_run(w.world, 500, NULL, NULL);
+    assert_int_equal(count, 1000);
+    world_stop(&w);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(stored_values_are_read_at_the_start),
+        cmocka_unit_test(notifications_are_followed),
+        cmocka_unit_test(what_cannot_be_accepted_is_ignored_and_told),
+        cmocka_unit_test(values_of_an_earlier_session_are_forgotten),
+        cmocka_unit_test(old_notifications_are_dropped),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
