@@ -10,6 +10,7 @@
 #include "broker/replicas/internal.h"
 #include "model/kerr.h"
 #include "plog/append.h"
+#include "plog/read.h"
 #include "plog/trim.h"
 #include "replica/truncate.h"
 #include "wire/fetch.h"
@@ -90,9 +91,29 @@ static void note_bytes(struct replicas_partition *p, int64_t bytes)
     int32_t limit = p->fetch.is_far_behind ? r->config.fetch_catch_up_bytes_max
                                            : r->config.fetch_partition_bytes_max;
     p->fetch.is_far_behind = bytes >= limit / 2;
+    p->fetch.streak_bytes = p->fetch.is_far_behind ? p->fetch.streak_bytes + bytes : 0;
+    if (p->is_follower_throttled) {
+        replica_throttle_take(&r->follower_throttle, bytes, env_now_us(r->env));
+    }
     r->totals.replication_bytes_in += (uint64_t)bytes;
     if (ids_has(&p->core.state.adding, r->config.broker_id)) {
         r->totals.reassignment_bytes_in += (uint64_t)bytes;
+    }
+}
+
+/* A long copy goes past the page cache, so that it neither evicts the tails of other partitions nor
+ * fills memory with what has to be written (design section 4). */
+static void drop_behind(struct replicas_partition *p, int64_t first_offset)
+{
+    if (p->fetch.streak_bytes < p->replicas->config.catch_up_lag_bytes) {
+        return;
+    }
+    struct plog_read_args args = {
+        .offset = first_offset, .upper = INT64_MAX, .max_bytes = UINT32_MAX, .min_one = true};
+    struct plog_span span;
+    if (plog_read(p->log, &args, &span) == 0 && span.len > 0) {
+        env_file_drop_behind(span.file, span.pos, span.len);
+        env_file_unref(span.file);
     }
 }
 
@@ -111,6 +132,7 @@ static int append(struct replicas_partition *p, struct slice records)
     }
     if (err == 0) {
         note_bytes(p, appended.bytes);
+        drop_behind(p, appended.first_offset);
         replicas_partition_log_moved(p);
         replicas_fetch_touch(p);
     }

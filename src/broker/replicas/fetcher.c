@@ -175,6 +175,26 @@ static void forget(struct replicas_partition *p)
     };
 }
 
+/* The fetcher looks again at that time, or before. */
+static void step_at(struct replicas_fetcher *f, int64_t at_ms)
+{
+    if (!env_timer_is_active(&f->step) || at_ms < f->step_at_ms) {
+        f->step_at_ms = at_ms;
+        env_timer_start(&f->step, at_ms - env_now_ms(f->replicas->env));
+    }
+}
+
+static void insert_delayed(struct list *delayed, struct replicas_partition *p)
+{
+    struct list_node *at = delayed->head.prev;
+    while (at != &delayed->head &&
+           CONTAINER_OF(at, struct replicas_partition, fetch.link)->fetch.retry_ms >
+               p->fetch.retry_ms) {
+        at = at->prev;
+    }
+    list_insert_after(delayed, at, &p->fetch.link);
+}
+
 /* Moves p to another state of the same fetcher; lists and session follow. */
 static void set_state(struct replicas_partition *p, enum replicas_fetch_state state)
 {
@@ -191,7 +211,10 @@ static void set_state(struct replicas_partition *p, enum replicas_fetch_state st
     p->fetch.is_asked = false;
     p->fetch.state = state;
     struct list *to = state_list(p);
-    if (to != NULL) {
+    if (state == REPLICAS_FETCH_DELAYED) {
+        insert_delayed(to, p);
+        step_at(p->fetch.fetcher, p->fetch.retry_ms);
+    } else if (to != NULL) {
         list_push_back(to, &p->fetch.link);
     }
     if (state == REPLICAS_FETCH_ON) {
@@ -204,7 +227,7 @@ static void set_state(struct replicas_partition *p, enum replicas_fetch_state st
 static void step_soon(struct replicas_fetcher *f)
 {
     f->is_urgent = true;
-    env_timer_start(&f->step, 0);
+    step_at(f, env_now_ms(f->replicas->env));
 }
 
 void replicas_fetch_stop(struct replicas_partition *p)
@@ -228,10 +251,15 @@ void replicas_fetch_fail(struct replicas_partition *p, int error)
     }
 }
 
+void replicas_fetch_delay_ms(struct replicas_partition *p, int64_t delay_ms)
+{
+    p->fetch.retry_ms = env_now_ms(p->replicas->env) + delay_ms;
+    set_state(p, REPLICAS_FETCH_DELAYED);
+}
+
 void replicas_fetch_delay(struct replicas_partition *p)
 {
-    p->fetch.retry_ms = env_now_ms(p->replicas->env) + p->replicas->config.fetch_backoff_ms;
-    set_state(p, REPLICAS_FETCH_DELAYED);
+    replicas_fetch_delay_ms(p, p->replicas->config.fetch_backoff_ms);
 }
 
 void replicas_fetch_touch(struct replicas_partition *p)
@@ -325,7 +353,7 @@ static void send_request(struct replicas_fetcher *f, struct buf *body, net_answe
     if (buf_failed(body)) {
         buf_deinit(body);
         f->pause_until_ms = env_now_ms(f->replicas->env) + f->replicas->config.fetch_backoff_ms;
-        env_timer_start(&f->step, f->replicas->config.fetch_backoff_ms);
+        step_at(f, f->pause_until_ms);
         return;
     }
     f->busy_count++;
@@ -336,16 +364,24 @@ static void send_request(struct replicas_fetcher *f, struct buf *body, net_answe
 /* A transport or top-level error: all of it again after the back-off, in a new session. */
 static void back_off(struct replicas_fetcher *f)
 {
-    int64_t backoff_ms = f->replicas->config.fetch_backoff_ms;
     reset_session(f);
-    f->pause_until_ms = env_now_ms(f->replicas->env) + backoff_ms;
-    env_timer_start(&f->step, backoff_ms);
+    f->pause_until_ms = env_now_ms(f->replicas->env) + f->replicas->config.fetch_backoff_ms;
+    step_at(f, f->pause_until_ms);
+}
+
+static int32_t bytes_wanted(struct replicas_partition *p)
+{
+    struct replicas *r = p->replicas;
+    int32_t bytes_max = p->fetch.is_far_behind ? r->config.fetch_catch_up_bytes_max
+                                               : r->config.fetch_partition_bytes_max;
+    return p->is_follower_throttled
+               ? replica_throttle_piece(&r->follower_throttle, bytes_max, env_now_us(r->env))
+               : bytes_max;
 }
 
 static void fill_fetch_partition(struct replicas_partition *p,
                                  struct wire_fetch_request_topics_partitions *out)
 {
-    const struct replicas_config *config = &p->replicas->config;
     wire_fetch_request_topics_partitions_init(out);
     p->fetch.sent_offset = p->core.log_end;
     p->fetch.sent_epoch = p->core.state.leader_epoch;
@@ -355,8 +391,7 @@ static void fill_fetch_partition(struct replicas_partition *p,
     out->fetch_offset = p->core.log_end;
     out->last_fetched_epoch = plog_epoch_latest(p->log);
     out->log_start_offset = plog_start_offset(p->log);
-    out->partition_max_bytes = p->fetch.is_far_behind ? config->fetch_catch_up_bytes_max
-                                                      : config->fetch_partition_bytes_max;
+    out->partition_max_bytes = bytes_wanted(p);
 }
 
 /* Partitions to name, neighbours of one topic together. False when the arena is full. */
@@ -604,37 +639,59 @@ static void send_offsets(struct replicas_fetcher *f)
 
 /* ---- what comes next ---- */
 
+/* Those whose time has come take part again; they do not wait for a long poll to end. */
 static void wake_delayed(struct replicas_fetcher *f, int64_t now_ms)
 {
     struct list_node *node;
     while ((node = list_first(&f->delayed)) != NULL) {
         struct replicas_partition *p = CONTAINER_OF(node, struct replicas_partition, fetch.link);
         if (p->fetch.retry_ms > now_ms) {
+            step_at(f, p->fetch.retry_ms);
             return;
         }
         set_state(p, REPLICAS_FETCH_ON);
+        f->is_urgent = true;
+    }
+}
+
+/* While the rate is exceeded, throttled partitions that have something to fetch stay out (13.3). */
+static void hold_throttled(struct replicas_fetcher *f)
+{
+    struct replicas *r = f->replicas;
+    int64_t now_us = env_now_us(r->env);
+    if (!replica_throttle_is_exceeded(&r->follower_throttle, now_us)) {
+        return;
+    }
+    int64_t wait_ms = replica_throttle_wait_ms(&r->follower_throttle, now_us);
+    struct list_node *node;
+    struct list_node *next;
+    list_foreach_safe (node, next, &f->on) {
+        struct replicas_partition *p = CONTAINER_OF(node, struct replicas_partition, fetch.link);
+        if (p->is_follower_throttled && p->fetch.lag != 0) {
+            replicas_fetch_delay_ms(p, wait_ms);
+        }
     }
 }
 
 static void fetcher_step(struct replicas_fetcher *f)
 {
     int64_t now_ms = env_now_ms(f->replicas->env);
+    if (f->replicas->is_stopping) {
+        return;
+    }
+    wake_delayed(f, now_ms);
     bool can_pipeline =
         f->busy_count == 1 && f->is_urgent && f->session_id != 0 && !list_is_empty(&f->dirty);
-    if (f->replicas->is_stopping || (f->busy_count > 0 && !can_pipeline)) {
+    if (f->busy_count > 0 && !can_pipeline) {
         return;
     }
     f->is_urgent = false;
-    wake_delayed(f, now_ms);
+    hold_throttled(f);
     if (now_ms < f->pause_until_ms) {
-        env_timer_start(&f->step, f->pause_until_ms - now_ms);
+        step_at(f, f->pause_until_ms);
     } else if (!list_is_empty(&f->asking) && f->busy_count == 0) {
         send_offsets(f);
     } else if (!list_is_empty(&f->on)) {
         send_fetch(f);
-    } else if (!list_is_empty(&f->delayed)) {
-        const struct replicas_partition *p =
-            CONTAINER_OF(list_first(&f->delayed), struct replicas_partition, fetch.link);
-        env_timer_start(&f->step, p->fetch.retry_ms - now_ms);
     }
 }

@@ -18,6 +18,7 @@
 #include "plog/plog.h"
 #include "plog/removal.h"
 #include "replica/core.h"
+#include "replica/throttle.h"
 
 #define REPLICAS_TOPIC_LEN_MAX 249
 #define REPLICAS_FETCHERS_MAX  16
@@ -36,6 +37,7 @@ struct replicas_fetcher {
     uint64_t answer_count; /* answers come in the order of the requests */
     bool is_urgent;        /* a partition was added */
     struct env_timer step; /* looks for the next thing to do */
+    int64_t step_at_ms;    /* ... then */
     int64_t pause_until_ms;
     /* Partitions by state; a partition in DELAYED waits in order of retry_ms. */
     struct list on;
@@ -83,6 +85,8 @@ struct replicas_topic {
     int32_t partition_count;
     int32_t java_hash; /* of the name, for choosing a fetcher */
     struct replicas_topic_config config;
+    char *leader_throttled;   /* owned; NULL = nobody */
+    char *follower_throttled; /* ditto */
     size_t name_len;
     char name[]; /* ends with NUL */
 };
@@ -107,6 +111,7 @@ struct replicas_fetch {
     struct list_node dirty_link;      /* the leader's session does not know its present offsets */
     bool is_in_session;
     bool is_far_behind;     /* the last answer was full: ask for more at a time */
+    int64_t streak_bytes;   /* of full answers in a row */
     bool is_asked;          /* part of the ListOffsets request under way */
     int64_t sent_offset;    /* what the request under way, or the session, says */
     int32_t sent_epoch;     /* ditto: the leader epoch */
@@ -134,6 +139,10 @@ struct replicas_partition {
     uint32_t round;        /* the housekeeping round that saw it last */
     struct list parked;    /* struct replicas_append, in order of required_offset */
     struct list watches;   /* struct replicas_watch */
+    /* Throttles (KIP-73). */
+    bool is_leader_throttled;
+    bool is_follower_throttled;
+    struct list_node throttle_link; /* in replicas->held */
     /* Flushing of rolled segments. */
     struct list_node flush_link;
     int flushed_segments; /* plog_segment_count at the last flush */
@@ -208,6 +217,12 @@ struct replicas {
     struct list fetchers;
     struct list homeless;
     struct arena arena; /* for one request or answer at a time */
+
+    /* Throttles (throttle.c). */
+    struct replica_throttle leader_throttle;
+    struct replica_throttle follower_throttle;
+    struct list held; /* led partitions that had to give a follower nothing */
+    struct env_timer held_timer;
 
     /* Tasks (tasks.c). */
     struct list jobs;
@@ -321,6 +336,8 @@ void replicas_fetch_stop(struct replicas_partition *p);
 void replicas_fetch_fail(struct replicas_partition *p, int error);
 /* Leaves the requests until the back-off is over. */
 void replicas_fetch_delay(struct replicas_partition *p);
+/* The same for a time of one's own. */
+void replicas_fetch_delay_ms(struct replicas_partition *p, int64_t delay_ms);
 /* Its offsets changed: the next request says so. */
 void replicas_fetch_touch(struct replicas_partition *p);
 /* Out of range: asks the leader, state is LATEST or EARLIEST. */
@@ -342,6 +359,16 @@ void replicas_fetch_answered(struct replicas_fetcher *f, const struct wire_fetch
 bool replicas_truncate(struct replicas_partition *p, int64_t offset) MUST_CHECK;
 void replicas_offsets_answered(struct replicas_fetcher *f,
                                const struct wire_list_offsets_response *resp);
+
+/* ---- throttle.c ---- */
+
+void replicas_throttle_init(struct replicas *r);
+void replicas_throttle_free(struct replicas *r);
+/* Takes over the lists that the hook has just put into topic->config. */
+void replicas_throttle_topic(struct replicas_topic *topic);
+void replicas_throttle_partition(struct replicas_partition *p);
+/* The follower must get nothing now; its watches fire when it may. */
+bool replicas_throttle_holds(struct replicas_partition *p, int32_t follower);
 
 /* ---- tasks.c ---- */
 

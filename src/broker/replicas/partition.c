@@ -59,6 +59,7 @@ struct replicas_topic *replicas_topic_get(struct replicas *r, struct slice name)
     topic->name_len = name.len;
     topic->java_hash = java_hash(name);
     r->hooks.topic_config(r->hooks.arg, topic->name, &topic->config);
+    replicas_throttle_topic(topic);
     HASH_ADD(hh, r->topics, name, name.len, topic);
     return topic;
 }
@@ -92,6 +93,8 @@ static void topic_release(struct replicas *r, struct replicas_topic *topic)
     }
     replicas_topic_set_id(r, topic, UUID_ZERO);
     HASH_DELETE(hh, r->topics, topic);
+    free(topic->leader_throttled);
+    free(topic->follower_throttled);
     free(topic);
 }
 
@@ -135,6 +138,7 @@ struct replicas_partition *replicas_partition_new(struct replicas *r, struct rep
     }
     list_init(&p->parked);
     list_init(&p->watches);
+    replicas_throttle_partition(p);
     HASH_ADD(hh, r->partitions, key, sizeof p->key, p);
     list_push_back(&r->all, &p->link);
     topic->partition_count++;
@@ -175,6 +179,7 @@ void replicas_partition_drop(struct replicas_partition *p, bool is_deleted)
     replicas_isr_drop(p);
     replicas_parked_fail(p, -E_NOT_LEADER);
     end_watches(p);
+    list_remove(&r->held, &p->throttle_link);
     replicas_flush_forget(p);
     if (p->log != NULL && is_deleted) {
         delete_log(p);

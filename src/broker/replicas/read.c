@@ -83,6 +83,15 @@ static int read_span(struct replicas_partition *p, struct replicas_read *read)
     if (args.offset >= args.upper || (args.max_bytes == 0 && !args.min_one)) {
         return 0;
     }
+    if (read->replica_id >= 0 && p->is_leader_throttled) {
+        if (replicas_throttle_holds(p, read->replica_id)) {
+            return 0;
+        }
+        struct replica_throttle *throttle = &p->replicas->leader_throttle;
+        args.max_bytes = (uint32_t)replica_throttle_piece(throttle, (int32_t)args.max_bytes,
+                                                          env_now_us(p->replicas->env));
+        args.min_one = true; /* a batch larger than the piece is paid for afterwards */
+    }
     struct plog_span span;
     int err = plog_read(p->log, &args, &span);
     if (err != 0) {
@@ -163,9 +172,20 @@ void replicas_read_sent(struct replicas *r, const struct replicas_read *read)
         return;
     }
     r->totals.replication_bytes_out += read->len;
-    const struct replicas_partition *p = replicas_partition_find(r, read->topic, read->partition);
-    if (p != NULL && ids_has(&p->core.state.adding, read->replica_id)) {
+    struct replicas_partition *p = replicas_partition_find(r, read->topic, read->partition);
+    if (p == NULL || p->log == NULL) {
+        return;
+    }
+    if (ids_has(&p->core.state.adding, read->replica_id)) {
         r->totals.reassignment_bytes_out += read->len;
+    }
+    if (p->is_leader_throttled) {
+        replica_throttle_take(&r->leader_throttle, (int64_t)read->len, env_now_us(r->env));
+    }
+    /* What a replica far behind has been sent is of no use in the page cache (design section 4). */
+    if (!replica_core_in_maximal_isr(&p->core, read->replica_id) &&
+        plog_bytes_from(p->log, read->fetch_offset) > r->config.catch_up_lag_bytes) {
+        env_file_drop_behind(read->file, read->pos, read->len);
     }
 }
 

@@ -30,6 +30,7 @@ void replicas_config_default(struct replicas_config *config)
         .flush_checkpoint_ms = 60000,
         .retention_check_ms = 300000,
         .file_delete_delay_ms = 60000,
+        .catch_up_lag_bytes = 64 << 20,
         .segments_open_max = 1024,
         .partitions_max = PARTITIONS_MAX_DEFAULT,
     };
@@ -84,6 +85,7 @@ static struct replicas *replicas_new(struct env *env, const struct replicas_conf
         r->dirs[i].path = xstrdup(config->log_dirs[i]);
     }
     replicas_isr_init(r);
+    replicas_throttle_init(r);
     replicas_tasks_init(r);
     return r;
 }
@@ -151,6 +153,7 @@ void replicas_free(struct replicas *r)
         replicas_partition_drop(CONTAINER_OF(node, struct replicas_partition, link), false);
     }
     replicas_fetchers_free(r);
+    replicas_throttle_free(r);
     replicas_tasks_free(r);
     replicas_dirs_free(r);
     env_timer_stop(&r->drain);
@@ -180,6 +183,7 @@ void replicas_topic_config_changed(struct replicas *r, const char *topic)
     {
         if (topic == NULL || strcmp(t->name, topic) == 0) {
             r->hooks.topic_config(r->hooks.arg, t->name, &t->config);
+            replicas_throttle_topic(t);
         }
     }
     struct list_node *node;
@@ -188,6 +192,7 @@ void replicas_topic_config_changed(struct replicas *r, const char *topic)
         if (p->log == NULL || (topic != NULL && strcmp(replicas_partition_topic(p), topic) != 0)) {
             continue;
         }
+        replicas_throttle_partition(p);
         plog_set_config(p->log, &p->key.topic->config.log);
         replicas_partition_advance(p); /* a lower min.insync.replicas lets it go on */
     }

@@ -38,6 +38,10 @@ struct replicas_topic_config {
     bool walks_records;              /* klamm.validate.records */
     int64_t timestamp_before_max_ms; /* message.timestamp.before.max.ms; INT64_MAX = no limit */
     int64_t timestamp_after_max_ms;  /* message.timestamp.after.max.ms; INT64_MAX = no limit */
+    /* leader.replication.throttled.replicas and its follower twin: borrowed until the hook's caller has
+     * copied them; NULL = none. */
+    const char *leader_throttled;
+    const char *follower_throttled;
 };
 
 /* Filled by broker/config. Copied by replicas_open, text too. Names in comments are Kafka's. */
@@ -58,6 +62,8 @@ struct replicas_config {
     int64_t flush_checkpoint_ms;          /* log.flush.offset.checkpoint.interval.ms */
     int64_t retention_check_ms;           /* log.retention.check.interval.ms */
     int64_t file_delete_delay_ms;         /* file.delete.delay.ms */
+    int64_t catch_up_lag_bytes;           /* klamm: a replica that is further behind is copied past
+                                             the page cache */
     int32_t segments_open_max;            /* klamm: log segments kept open at most */
     int32_t partitions_max;               /* klamm: hosted partitions, a bound; 0 = 1,000,000 */
 };
@@ -118,6 +124,14 @@ void replicas_free(struct replicas *r);
 void replicas_metadata_changed(struct replicas *r);
 /* The topic's settings changed: its logs re-read them through the hook. NULL: all topics. */
 void replicas_topic_config_changed(struct replicas *r, const char *topic);
+
+/* Bytes a second; INT64_MAX = no bound (KIP-73, reassignment.md 13). */
+struct replicas_rates {
+    int64_t leader;   /* leader.replication.throttled.rate */
+    int64_t follower; /* follower.replication.throttled.rate */
+};
+/* Takes effect at once. Until the first call there is no bound. */
+void replicas_set_throttle(struct replicas *r, struct replicas_rates rates);
 
 /* ---- controller's requests (reassignment.md 10.1, 10.2) ----
  * They fill resp (memory from arena) with protocol codes, version tells the form. The sender's

@@ -305,6 +305,7 @@ static void stop_tasks(struct replicas *r)
     env_timer_stop(&r->removal_timer);
     env_timer_stop(&r->shrink_timer);
     env_timer_stop(&r->isr_timer);
+    env_timer_stop(&r->held_timer);
 }
 
 /* The mark says "no recovery needed": only when every log of the directory was closed well. */

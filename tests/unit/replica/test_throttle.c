@@ -33,7 +33,7 @@ static void mean_is_the_rate(void **state)
             passed += piece;
             now += 1;
         }
-        int64_t most_error = rates[i] / 50 + (64 << 10);
+        int64_t most_error = rates[i] / 10 + (64 << 10); /* of ten seconds */
         assert_in_range(passed, rates[i] * 10 - most_error, rates[i] * 10 + most_error);
     }
 }

@@ -37,6 +37,8 @@ static void topic_config(void *arg, const char *topic, struct replicas_topic_con
         .message_bytes_max = 1 << 20,
         .timestamp_before_max_ms = INT64_MAX,
         .timestamp_after_max_ms = INT64_MAX,
+        .leader_throttled = b->world->leader_throttled,
+        .follower_throttled = b->world->follower_throttled,
     };
 }
 

@@ -80,6 +80,8 @@ struct world {
     int32_t broker_count;
     int32_t min_insync_replicas; /* of all topics */
     int64_t lag_time_max_ms;
+    const char *leader_throttled; /* of all topics; NULL = nobody */
+    const char *follower_throttled;
     int32_t dir_count;
     struct world_partition partitions[WORLD_PARTITIONS_MAX];
     int32_t partition_count;
