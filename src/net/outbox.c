@@ -104,6 +104,14 @@ static struct outbox_frame *frame_at(struct list_node *n)
     return CONTAINER_OF(n, struct outbox_frame, link);
 }
 
+/* Of a queue that is not empty. */
+static struct outbox_frame *outbox_first(const struct outbox *out)
+{
+    struct list_node *n = list_first(&out->frames);
+    CHECK(n != NULL);
+    return frame_at(n);
+}
+
 void net_outbox_deinit(struct outbox *out)
 {
     for (struct list_node *n = list_pop(&out->frames); n != NULL; n = list_pop(&out->frames)) {
@@ -124,7 +132,7 @@ static void outbox_advance(struct outbox *out, uint64_t len)
     CHECK(len <= out->bytes);
     out->bytes -= len;
     while (len > 0) {
-        struct outbox_frame *frame = frame_at(list_first(&out->frames));
+        struct outbox_frame *frame = outbox_first(out);
         struct span *piece = &frame->pieces[frame->next];
         size_t taken = MIN((size_t)len, piece->len);
         len -= taken;
@@ -169,7 +177,7 @@ static int outbox_gather(const struct outbox *out, struct iovec *iov)
 /* Bytes taken by the socket, or an error as env_conn_writev's. */
 static int64_t outbox_send(struct outbox *out, struct env_conn *conn)
 {
-    const struct outbox_frame *frame = frame_at(list_first(&out->frames));
+    const struct outbox_frame *frame = outbox_first(out);
     const struct span *piece = &frame->pieces[frame->next];
     if (piece->kind == SPAN_FILE) {
         return env_conn_sendfile(conn, piece->file, piece->pos, piece->len);
