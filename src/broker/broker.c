@@ -165,15 +165,26 @@ static void on_metadata_changed(void *arg)
     check_ready(b);
 }
 
+static void rates_apply(struct broker *b)
+{
+    struct replicas_rates rates;
+    settings_fill_rates(b->settings, &rates);
+    replicas_set_throttle(b->replicas, rates);
+}
+
 static void on_settings_changed(void *arg, const char *topic)
 {
     struct broker *b = arg;
     replicas_topic_config_changed(b->replicas, topic);
+    if (topic == NULL) {
+        rates_apply(b);
+    }
 }
 
 static void on_settings_loaded(void *arg)
 {
     struct broker *b = arg;
+    rates_apply(b);
     broker_session_register(b->session);
 }
 

@@ -139,6 +139,12 @@ void settings_fill_replicas(const struct settings *s, struct replicas_config *re
     ret_config->file_delete_delay_ms = broker_i64(s, CONFIG_BROKER_LOG_SEGMENT_DELETE_DELAY_MS);
 }
 
+void settings_fill_rates(const struct settings *s, struct replicas_rates *ret_rates)
+{
+    ret_rates->leader = broker_i64(s, CONFIG_BROKER_LEADER_THROTTLED_RATE);
+    ret_rates->follower = broker_i64(s, CONFIG_BROKER_FOLLOWER_THROTTLED_RATE);
+}
+
 void settings_fill_topic(const struct settings *s, struct slice name,
                          struct replicas_topic_config *ret_config)
 {
@@ -164,6 +170,8 @@ void settings_fill_topic(const struct settings *s, struct slice name,
         .walks_records = config_get_bool(&s->dynamic, CONFIG_BROKER_VALIDATE_RECORDS),
         .timestamp_before_max_ms = config_get_number(set, CONFIG_TOPIC_TIMESTAMP_BEFORE_MAX_MS),
         .timestamp_after_max_ms = config_get_number(set, CONFIG_TOPIC_TIMESTAMP_AFTER_MAX_MS),
+        .leader_throttled = config_get_string(set, CONFIG_TOPIC_LEADER_THROTTLED_REPLICAS),
+        .follower_throttled = config_get_string(set, CONFIG_TOPIC_FOLLOWER_THROTTLED_REPLICAS),
     };
 }
 

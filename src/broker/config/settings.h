@@ -14,6 +14,7 @@
 
 struct metastore;
 struct replicas_config;
+struct replicas_rates;
 struct replicas_topic_config;
 struct settings;
 
@@ -42,8 +43,10 @@ const struct config_set *settings_topic(const struct settings *s, struct slice t
 
 /* Settings as the replicas want them. The text in ret_config is borrowed from the caller's log_dirs. */
 void settings_fill_replicas(const struct settings *s, struct replicas_config *ret_config);
+/* Text in ret_config is borrowed as from settings_topic. */
 void settings_fill_topic(const struct settings *s, struct slice topic,
                          struct replicas_topic_config *ret_config);
+void settings_fill_rates(const struct settings *s, struct replicas_rates *ret_rates);
 
 /*
  * Reads all of /config that concerns this broker through session m, then follows its changes until

@@ -155,6 +155,27 @@ static void stored_values_are_read_at_the_start(void **state)
     world_stop(&w);
 }
 
+static void throttles_are_passed_to_the_replicas(void **state)
+{
+    (void)state;
+    struct world w;
+    world_start(&w);
+    write_node(&w, "/config/topics/t",
+               "{\"version\":1,\"config\":{\"leader.replication.throttled.replicas\":\"0:7\"}}");
+    write_node(&w, "/config/brokers/7",
+               "{\"version\":1,\"config\":{\"follower.replication.throttled.rate\":\"300\"}}");
+    world_attach(&w);
+    struct replicas_topic_config config;
+    settings_fill_topic(w.settings, slice_str("t"), &config);
+    assert_string_equal(config.leader_throttled, "0:7");
+    assert_string_equal(config.follower_throttled, "");
+    struct replicas_rates rates;
+    settings_fill_rates(w.settings, &rates);
+    assert_int_equal(rates.leader, INT64_MAX);
+    assert_int_equal(rates.follower, 300);
+    world_stop(&w);
+}
+
 static void notifications_are_followed(void **state)
 {
     (void)state;
@@ -248,6 +269,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(stored_values_are_read_at_the_start),
+        cmocka_unit_test(throttles_are_passed_to_the_replicas),
         cmocka_unit_test(notifications_are_followed),
         cmocka_unit_test(what_cannot_be_accepted_is_ignored_and_told),
         cmocka_unit_test(values_of_an_earlier_session_are_forgotten),
