@@ -1,0 +1,83 @@
+/*
+ * Lives and deaths of the simulated brokers.
+ */
+#include "sim/cluster/cluster.h"
+
+#include <stdio.h>
+
+static void on_fatal(void *arg, const char *reason)
+{
+    struct cluster_broker *b = arg;
+    sim_trace(b->cluster->world, "broker %d gives up: %s", b->id, reason);
+    b->is_fatal = true;
+}
+
+static void on_ready(void *arg)
+{
+    struct cluster_broker *b = arg;
+    sim_trace(b->cluster->world, "broker %d is ready", b->id);
+}
+
+void cluster_broker_start(struct cluster_broker *b)
+{
+    static const char *const log_dirs[] = {"/data"};
+    static const struct broker_setting settings[] = {
+        {"replica.lag.time.max.ms", "2000"},    {"replica.fetch.wait.max.ms", "100"},
+        {"replica.fetch.backoff.ms", "100"},    {"controlled.shutdown.retry.backoff.ms", "200"},
+        {"auto.create.topics.enable", "false"}, {"file.delete.delay.ms", "1000"},
+        {"min.insync.replicas", "1"},           {"log.segment.bytes", "16384"},
+    };
+    struct cluster *c = b->cluster;
+    CHECK(b->broker == NULL);
+    if (!sim_node_is_alive(b->node)) {
+        sim_node_start(b->node);
+    }
+    b->start_at_ms = 0;
+    b->is_stopping = b->is_stopped = b->is_fatal = false;
+    struct broker_config config = {.id = b->id,
+                                   .host = "127.0.0.1",
+                                   .port = (uint16_t)(CLUSTER_PORT + b->id),
+                                   .log_dirs = log_dirs,
+                                   .log_dir_count = 1,
+                                   .session_timeout_ms = CLUSTER_SESSION_MS,
+                                   .settings = settings,
+                                   .setting_count = ARRAY_LEN(settings)};
+    struct errmsg em = {""};
+    struct env *env = sim_node_env(b->node);
+    b->broker = broker_new(env, env, &config, metastore_store_factory(c->store), &em);
+    CHECKF(b->broker != NULL, "%s", em.text);
+    struct broker_events events = {.on_ready = on_ready, .on_fatal = on_fatal, .arg = b};
+    sim_trace(c->world, "broker %d starts", b->id);
+    if (broker_start(b->broker, &events, &em) != 0) {
+        sim_trace(c->world, "broker %d does not start: %s", b->id, em.text);
+        b->is_fatal = true;
+    }
+}
+
+void cluster_broker_kill(struct cluster_broker *b, bool is_power_loss)
+{
+    broker_free(b->broker);
+    b->broker = NULL;
+    b->is_stopping = b->is_stopped = b->is_fatal = false;
+    if (is_power_loss) {
+        b->lost_power = true;
+        sim_node_power_loss(b->node);
+    } else {
+        sim_node_crash(b->node);
+    }
+}
+
+void cluster_brokers_tend(struct cluster *c)
+{
+    int64_t now_ms = sim_world_now_ms(c->world);
+    for (int32_t i = 0; i < c->broker_count; i++) {
+        struct cluster_broker *b = &c->brokers[i];
+        if (b->broker != NULL && (b->is_stopped || b->is_fatal)) {
+            cluster_broker_kill(b, false);
+            b->start_at_ms = now_ms + prng_range(c->prng, 100, 2000);
+        }
+        if (b->broker == NULL && b->start_at_ms != 0 && b->start_at_ms <= now_ms) {
+            cluster_broker_start(b);
+        }
+    }
+}

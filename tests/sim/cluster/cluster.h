@@ -1,0 +1,148 @@
+/*
+ * A simulated cluster: the real broker code on 3 to 6 nodes, an in-memory metastore on a node of its
+ * own, and a client node with writers, readers and an operator. One seed decides everything.
+ * Invariants: checks.c. Faults: faults.c. Everything runs in one thread.
+ */
+#pragma once
+
+#include "base/prng.h"
+#include "broker/broker.h"
+#include "metastore/store.h"
+#include "model/cluster.h"
+#include "sim/cluster/client.h"
+#include "sim/env/sim.h"
+
+#define CLUSTER_BROKERS_MAX    6
+#define CLUSTER_PARTITIONS_MAX 4
+#define CLUSTER_TOPIC          "sim"
+#define CLUSTER_PORT           9000 /* broker N listens on CLUSTER_PORT + N */
+#define CLUSTER_SESSION_MS     3000
+
+struct cluster;
+
+struct cluster_broker {
+    struct cluster *cluster;
+    int32_t id;
+    struct sim_node *node;
+    struct broker *broker; /* NULL while down */
+    bool is_stopping;      /* controlled shutdown runs */
+    bool is_stopped;       /* it is done: to be freed */
+    bool is_fatal;         /* on_fatal came: to be freed and started again */
+    bool lost_power;       /* and has not been in every ISR again since */
+    int64_t start_at_ms;   /* when to start it again; 0 = not planned */
+    int64_t disk_heals_at_ms;
+};
+
+/* Writes numbered records 0, 1, 2, ... to one partition, one batch in flight, until acknowledged. */
+struct cluster_writer {
+    struct cluster *cluster;
+    int32_t partition;
+    struct env_timer timer;
+    int64_t next;        /* number of the first record of the batch in flight */
+    int32_t batch_count; /* records of that batch */
+    int64_t acked;       /* records below this number are acknowledged */
+    bool is_busy;        /* a request is out */
+    bool is_stopped;     /* makes no new batch */
+};
+
+/* Reads one partition from the start and expects exactly 0, 1, 2, ... */
+struct cluster_reader {
+    struct cluster *cluster;
+    int32_t partition;
+    struct env_timer timer;
+    int64_t offset;
+    int64_t expected; /* next number */
+    bool is_busy;
+};
+
+/* What the operator knows of one partition. */
+struct cluster_move {
+    struct ids origin; /* the list before the first move */
+    struct ids target; /* the last one asked for and accepted */
+    bool is_certain;   /* every request since the origin was read had a known outcome */
+};
+
+struct cluster_operator {
+    struct cluster *cluster;
+    struct env_timer timer;
+    struct cluster_move moves[CLUSTER_PARTITIONS_MAX];
+    int32_t partition; /* of the action under way */
+    struct ids wanted; /* count 0: a cancel */
+    bool is_busy;
+    bool is_stopped;
+    int64_t moves_started;
+    int64_t cancels_done;
+};
+
+struct cluster_options {
+    uint64_t seed;
+    bool loses_last_replica; /* also the excluded case: power loss of the last in-sync replica */
+    bool is_traced;          /* print the trace at the end */
+};
+
+struct cluster {
+    struct cluster_options options;
+    struct sim_world *world;
+    struct prng *prng;
+    struct sim_node *store_node;
+    struct metastore_store *store;
+    struct sim_node *client_node;
+    struct client *client;
+    struct metastore *session; /* the checker's own */
+    struct cluster_broker brokers[CLUSTER_BROKERS_MAX];
+    int32_t broker_count;
+    int32_t partition_count;
+    struct cluster_writer writers[CLUSTER_PARTITIONS_MAX];
+    struct cluster_reader readers[CLUSTER_PARTITIONS_MAX];
+    struct cluster_operator op;
+    /* what the metastore says, kept fresh by the checker */
+    struct model_topic topic;
+    struct model_partition_state states[CLUSTER_PARTITIONS_MAX];
+    int32_t reads_due;
+    /* leader seen for each (partition, epoch) */
+    int32_t *leaders[CLUSTER_PARTITIONS_MAX];
+    int32_t leaders_cap[CLUSTER_PARTITIONS_MAX];
+    char failure[256]; /* "" while all invariants hold */
+};
+
+/* Runs one seed. True when every invariant held; else the reason and the trace are printed. */
+bool cluster_run(const struct cluster_options *options);
+
+/* Records the first failure and traces it. */
+void cluster_fail(struct cluster *c, const char *format, ...) PRINTF_LIKE(2, 3);
+static inline bool cluster_has_failed(const struct cluster *c)
+{
+    return c->failure[0] != '\0';
+}
+
+/* brokers.c */
+void cluster_broker_start(struct cluster_broker *b);
+/* Ends it at once: is_power_loss also loses what its disk had not synced. */
+void cluster_broker_kill(struct cluster_broker *b, bool is_power_loss);
+/* Frees those that stopped or failed, starts those that are due. */
+void cluster_brokers_tend(struct cluster *c);
+
+/* workload.c */
+void cluster_workload_start(struct cluster *c);
+void cluster_workload_free(struct cluster *c);
+
+/* operator.c */
+void cluster_operator_start(struct cluster *c);
+void cluster_operator_free(struct cluster *c);
+
+/* faults.c */
+/* One step of mischief; call about every 100 ms of virtual time. */
+void cluster_faults_step(struct cluster *c);
+/* Ends all faults; every broker is started. */
+void cluster_faults_end(struct cluster *c);
+
+/* checks.c */
+/* Reads topic and states from the metastore; done when reads_due is 0. */
+void cluster_observe(struct cluster *c);
+/* One leader an epoch. */
+void cluster_check_leaders(struct cluster *c);
+/* Nothing moves, every ISR is whole, everything acknowledged was read. */
+bool cluster_is_settled(struct cluster *c);
+/* After settling: the replicas' logs are equal, nobody else keeps files. */
+void cluster_check_logs(struct cluster *c);
+void cluster_checks_free(struct cluster *c);

@@ -1,0 +1,234 @@
+/*
+ * The operator: submits moves, overrides and cancels them at random, and checks that a cancel restores
+ * the list from before the first move exactly. One request at a time; each starts with a fresh read of
+ * the topic znode, so the origin is known whenever nothing moves.
+ */
+#include "base/alloc.h"
+#include "metastore/znode.h"
+#include "model/kerr.h"
+#include "sim/cluster/cluster.h"
+#include "wire/alter_partition_reassignments.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#define ALTER_VERSION   0
+#define CALL_TIMEOUT_MS 6000
+
+static void operator_later(struct cluster_operator *op, int64_t min_ms, int64_t max_ms)
+{
+    op->is_busy = false;
+    env_timer_start(&op->timer, prng_range(op->cluster->prng, min_ms, max_ms));
+}
+
+static struct cluster_move *operator_move(struct cluster_operator *op)
+{
+    return &op->moves[op->partition];
+}
+
+/* Reads the topic znode and hands the partition's assignment to then(op, a); a NULL: could not. */
+typedef void (*operator_then_fn)(struct cluster_operator *op, const struct assignment *a);
+
+struct topic_read {
+    struct cluster_operator *op;
+    operator_then_fn then;
+};
+
+static void topic_read_done(void *arg, const struct metastore_result *result)
+{
+    struct topic_read *read = arg;
+    struct cluster_operator *op = read->op;
+    struct model_topic topic = {0};
+    struct errmsg em = {""};
+    int err = result->err;
+    if (err == 0) {
+        err = metastore_topic_decode(result->data, slice_str(CLUSTER_TOPIC), &topic, &em);
+        if (err != 0) {
+            cluster_fail(op->cluster, "topic znode: %s", em.text);
+        }
+    }
+    bool is_there = err == 0 && op->partition < topic.partition_count;
+    read->then(op, is_there ? &topic.partitions[op->partition] : NULL);
+    model_topic_deinit(&topic);
+    free(read);
+}
+
+static void topic_read_start(struct cluster_operator *op, operator_then_fn then)
+{
+    struct topic_read *read = xalloc(sizeof *read);
+    *read = (struct topic_read){.op = op, .then = then};
+    metastore_get(op->cluster->session, slice_str("/brokers/topics/" CLUSTER_TOPIC), NULL, NULL,
+                  topic_read_done, read);
+}
+
+static void ids_text(const struct ids *ids, char *text, size_t size)
+{
+    size_t used = 0;
+    text[0] = '\0';
+    for (int32_t i = 0; i < ids->count && used + 12 < size; i++) {
+        used += (size_t)snprintf(text + used, size - used, i == 0 ? "%d" : ",%d", ids->list[i]);
+    }
+}
+
+static void check_restored(struct cluster_operator *op, const struct assignment *a)
+{
+    struct cluster_move *move = operator_move(op);
+    if (a == NULL) {
+        operator_later(op, 100, 500);
+        return;
+    }
+    if (move->is_certain && !ids_equal(&a->replicas, &move->origin)) {
+        char found[64];
+        char wanted[64];
+        ids_text(&a->replicas, found, sizeof found);
+        ids_text(&move->origin, wanted, sizeof wanted);
+        cluster_fail(op->cluster,
+                     "partition %d: a cancel gave [%s], before the first move it was [%s]",
+                     op->partition, found, wanted);
+    }
+    op->cancels_done++;
+    operator_later(op, 100, 2000);
+}
+
+static void check_started(struct cluster_operator *op, const struct assignment *a)
+{
+    struct cluster_move *move = operator_move(op);
+    if (a != NULL && assignment_is_reassigning(a)) {
+        struct ids origin = {0};
+        assignment_origin(a, &origin);
+        if (!ids_same_set(&origin, &move->origin)) {
+            /* The earlier move ended between our read and our request. */
+            ids_copy(&move->origin, &move->target);
+            if (move->is_certain && !ids_same_set(&origin, &move->origin)) {
+                cluster_fail(op->cluster,
+                             "partition %d: the move starts from a list nobody asked for",
+                             op->partition);
+            }
+        }
+        ids_deinit(&origin);
+    }
+    ids_copy(&move->target, &op->wanted);
+    op->moves_started++;
+    operator_later(op, 50, 2500);
+}
+
+static void alter_answered(struct cluster_operator *op,
+                           const struct wire_alter_partition_reassignments_response *response)
+{
+    bool is_one = response->responses_count == 1 && response->responses[0].partitions_count == 1;
+    int16_t code = response->error_code != 0 || !is_one
+                       ? response->error_code
+                       : response->responses[0].partitions[0].error_code;
+    sim_trace(op->cluster->world, "operator: partition %d: %s", op->partition, kerr_name(code));
+    if (code == KERR_NONE && !is_one) {
+        cluster_fail(op->cluster, "an Alter answer does not name its one partition");
+    } else if (code == KERR_NONE) {
+        topic_read_start(op, op->wanted.count == 0 ? check_restored : check_started);
+    } else if (code == KERR_UNKNOWN_SERVER_ERROR || code == KERR_REQUEST_TIMED_OUT) {
+        operator_move(op)->is_certain = false;
+        operator_later(op, 1000, 3000);
+    } else {
+        client_refresh(op->cluster->client);
+        operator_later(op, 50, 1000);
+    }
+}
+
+static void alter_done(void *arg, int err, struct reader *body)
+{
+    struct cluster_operator *op = arg;
+    struct arena arena;
+    arena_init(&arena, 1 << 20);
+    struct wire_alter_partition_reassignments_response response;
+    if (err != 0 || wire_alter_partition_reassignments_response_decode(
+                        &response, body, ALTER_VERSION, &arena) != 0) {
+        operator_move(op)->is_certain = false; /* it may have been carried out, or will be */
+        client_refresh(op->cluster->client);
+        operator_later(op, 4000, 8000);
+    } else {
+        alter_answered(op, &response);
+    }
+    arena_deinit(&arena);
+}
+
+static void alter_send(struct cluster_operator *op, const struct assignment *a)
+{
+    struct cluster *c = op->cluster;
+    int32_t controller = client_controller(c->client);
+    if (a == NULL || controller < 1 || controller > c->broker_count) {
+        client_refresh(c->client);
+        operator_later(op, 100, 500);
+        return;
+    }
+    struct cluster_move *move = operator_move(op);
+    if (!assignment_is_reassigning(a)) {
+        ids_copy(&move->origin, &a->replicas);
+        move->is_certain = true;
+    }
+    struct wire_alter_partition_reassignments_request_topics_partitions partition;
+    wire_alter_partition_reassignments_request_topics_partitions_init(&partition);
+    partition.partition_index = op->partition;
+    partition.replicas = op->wanted.count == 0 ? NULL : op->wanted.list;
+    partition.replicas_count = op->wanted.count == 0 ? -1 : op->wanted.count;
+    struct wire_alter_partition_reassignments_request_topics topic;
+    wire_alter_partition_reassignments_request_topics_init(&topic);
+    topic.name = slice_str(CLUSTER_TOPIC);
+    topic.partitions = &partition;
+    topic.partitions_count = 1;
+    struct wire_alter_partition_reassignments_request request;
+    wire_alter_partition_reassignments_request_init(&request);
+    request.topics = &topic;
+    request.topics_count = 1;
+    char text[64];
+    ids_text(&op->wanted, text, sizeof text);
+    sim_trace(c->world, "operator: partition %d -> [%s] by broker %d", op->partition, text,
+              controller);
+    client_call(c->client, controller, WIRE_KEY_ALTER_PARTITION_REASSIGNMENTS, ALTER_VERSION, &request,
+                CALL_TIMEOUT_MS, alter_done, op);
+}
+
+static void draw_target(struct cluster_operator *op)
+{
+    struct cluster *c = op->cluster;
+    int32_t size = (int32_t)prng_range(c->prng, 1, MIN(4, c->broker_count));
+    ids_clear(&op->wanted);
+    while (op->wanted.count < size) {
+        int32_t id = (int32_t)prng_range(c->prng, 1, c->broker_count);
+        if (!ids_has(&op->wanted, id)) {
+            ids_add(&op->wanted, id);
+        }
+    }
+}
+
+static void operator_run(void *arg)
+{
+    struct cluster_operator *op = arg;
+    if (op->is_stopped || op->is_busy) {
+        return;
+    }
+    op->is_busy = true;
+    op->partition = (int32_t)prng_below(op->cluster->prng, (uint64_t)op->cluster->partition_count);
+    if (prng_chance(op->cluster->prng, 1, 4)) {
+        ids_clear(&op->wanted);
+    } else {
+        draw_target(op);
+    }
+    topic_read_start(op, alter_send);
+}
+
+void cluster_operator_start(struct cluster *c)
+{
+    struct cluster_operator *op = &c->op;
+    op->cluster = c;
+    env_timer_init(&op->timer, sim_node_env(c->client_node), operator_run, op);
+    operator_later(op, 100, 1000);
+}
+
+void cluster_operator_free(struct cluster *c)
+{
+    env_timer_stop(&c->op.timer);
+    ids_deinit(&c->op.wanted);
+    for (int32_t p = 0; p < CLUSTER_PARTITIONS_MAX; p++) {
+        ids_deinit(&c->op.moves[p].origin);
+        ids_deinit(&c->op.moves[p].target);
+    }
+}

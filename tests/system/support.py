@@ -1,0 +1,64 @@
+"""What the system tests share: the build's path, waiting for conditions, kcat."""
+
+import json
+import os
+import subprocess
+import time
+import unittest
+
+from devcluster import DevCluster
+
+BUILD = os.environ["KLAMM_BUILD"]
+DEADLINE_SECONDS = 60
+
+
+def wait_until(what, condition, seconds=DEADLINE_SECONDS):
+    """Polls until condition() is true; its last value is returned. Fails with `what` at the deadline."""
+    end = time.monotonic() + seconds
+    while True:
+        value = condition()
+        if value:
+            return value
+        if time.monotonic() > end:
+            raise AssertionError("waited %d s for %s" % (seconds, what))
+        time.sleep(0.1)
+
+
+def kcat(*arguments, text=None, check=True):
+    result = subprocess.run(["kcat", *arguments], input=text, capture_output=True, text=True, check=False,
+                            timeout=DEADLINE_SECONDS)
+    if check and result.returncode != 0:
+        raise AssertionError("kcat %s: status %d\n%s" % (" ".join(arguments), result.returncode, result.stderr))
+    return result
+
+
+class ClusterTest(unittest.TestCase):
+    """A test class with a cluster of its own, started once."""
+
+    brokers = 3
+    options = ()
+
+    @classmethod
+    def setUpClass(cls):
+        cls.cluster = DevCluster(BUILD, cls.brokers, options=cls.options)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.cluster.stop()
+
+    def create(self, topic, *rows):
+        """Makes a topic; a row is the replica list of one partition."""
+        self.cluster.admin("topics", "create", "--topic", topic, "--replica-assignment",
+                           ",".join(":".join(map(str, row)) for row in rows))
+        wait_until("leaders of " + topic, lambda: all(p["leader"] >= 0 for p in self.partitions(topic)))
+
+    def partitions(self, topic):
+        described = json.loads(self.cluster.admin("topics", "describe", "--topic", topic, "--json").stdout)
+        return [p for t in described["topics"] for p in t["partitions"]]
+
+    def produce(self, topic, lines, *options):
+        kcat("-b", self.cluster.bootstrap, "-t", topic, "-P", "-X", "acks=all", *options, text="\n".join(lines) + "\n")
+
+    def consume(self, topic, *options):
+        """All records of the topic, as lines."""
+        return kcat("-b", self.cluster.bootstrap, "-t", topic, "-C", "-e", "-q", "-o", "beginning", *options).stdout.splitlines()
