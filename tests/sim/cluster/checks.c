@@ -41,8 +41,7 @@ static void state_observed(void *arg, const struct metastore_result *result)
     struct model_partition_state state = {0};
     c->reads_due--;
     if (result->err == 0) {
-        if (metastore_partition_state_decode(result->data, result->stat.version, &state, &em) !=
-            0) {
+        if (metastore_partition_state_decode(result->data, &state, &em) != 0) {
             cluster_fail(c, "state znode of %d: %s", read->partition, em.text);
         } else {
             model_partition_state_deinit(&c->states[read->partition]);

@@ -182,8 +182,8 @@ static void alter_send(struct cluster_operator *op, const struct assignment *a)
     ids_text(&op->wanted, text, sizeof text);
     sim_trace(c->world, "operator: partition %d -> [%s] by broker %d", op->partition, text,
               controller);
-    client_call(c->client, controller, WIRE_KEY_ALTER_PARTITION_REASSIGNMENTS, ALTER_VERSION, &request,
-                CALL_TIMEOUT_MS, alter_done, op);
+    client_call(c->client, controller, WIRE_KEY_ALTER_PARTITION_REASSIGNMENTS, ALTER_VERSION,
+                &request, CALL_TIMEOUT_MS, alter_done, op);
 }
 
 static void draw_target(struct cluster_operator *op)

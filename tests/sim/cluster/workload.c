@@ -260,8 +260,8 @@ static void reader_run(void *arg)
     request.topics_count = 1;
     request.rack_id = slice_str("");
     r->is_busy = true;
-    client_call(r->cluster->client, leader, WIRE_KEY_FETCH, FETCH_VERSION, &request, CALL_TIMEOUT_MS,
-                fetch_done, r);
+    client_call(r->cluster->client, leader, WIRE_KEY_FETCH, FETCH_VERSION, &request,
+                CALL_TIMEOUT_MS, fetch_done, r);
 }
 
 void cluster_workload_start(struct cluster *c)
