@@ -25,7 +25,6 @@ TEXT_FOLDERS = ["src", "include", "tests", "fuzz", "bench", "tools", "cmake", "s
 TEXT_SUFFIXES = {".c", ".h", ".py", ".txt", ".cmake", ".schema", ".sh", ".md"}
 # Source files without a unit test file of their own, and why that is right.
 TESTED_ELSEWHERE = {
-    "src/env/env.c": "dispatch to the real loop and the simulator: test_loop*.c, tests/sim/test_env.c",
 }
 
 

@@ -199,7 +199,7 @@ static int endpoint_parse(struct slice text, const json_t *map, struct model_bro
         return errmsg_set(em, E_MALFORMED, "endpoint's port is not a number up to 65535");
     }
     char *listener = slice_dup(slice_of(start, (size_t)(colon - start)));
-    int16_t protocol;
+    int16_t protocol = 0;
     int err = endpoint_protocol(map, listener, &protocol, em);
     if (err != 0) {
         free(listener);

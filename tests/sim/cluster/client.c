@@ -73,23 +73,23 @@ static void call_done(void *arg, int err, struct block *frame, struct slice payl
     free(request);
 }
 
-void client_call(struct client *c, int32_t broker, int16_t key, int16_t version,
-                 const void *message, int64_t timeout_ms, client_done_fn done, void *arg)
+void client_send(struct client *c, const struct client_call *call, client_done_fn done, void *arg)
 {
-    CHECK(broker >= 1 && broker <= c->broker_count);
+    CHECK(call->broker >= 1 && call->broker <= c->broker_count);
     struct client_request *request = xalloc(sizeof *request);
-    *request = (struct client_request){.key = key, .version = version, .done = done, .arg = arg};
+    *request = (struct client_request){
+        .key = call->key, .version = call->version, .done = done, .arg = arg};
     struct buf frame;
     buf_init(&frame);
     struct wire_request_header header;
     wire_request_header_init(&header);
-    header.api_key = key;
-    header.api_version = version;
+    header.api_key = call->key;
+    header.api_version = call->version;
     header.client_id = slice_str("sim");
     wire_request_header_write(&header, &frame);
-    wire_message_encode(wire_api_find(key)->request, message, &frame, version);
+    wire_message_encode(wire_api_find(call->key)->request, call->request, &frame, call->version);
     CHECK(!buf_failed(&frame));
-    net_peer_call(c->peers[broker - 1], &frame, timeout_ms, call_done, request);
+    net_peer_call(c->peers[call->broker - 1], &frame, call->timeout_ms, call_done, request);
 }
 
 static void metadata_learn(struct client *c, const struct wire_metadata_response *response)
@@ -136,8 +136,12 @@ void client_refresh(struct client *c)
     request.allow_auto_topic_creation = false;
     request.topics = &topic;
     request.topics_count = 1;
-    client_call(c, broker, WIRE_KEY_METADATA, METADATA_VERSION, &request, METADATA_TIMEOUT_MS,
-                metadata_done, c);
+    struct client_call call = {.broker = broker,
+                               .key = WIRE_KEY_METADATA,
+                               .version = METADATA_VERSION,
+                               .timeout_ms = METADATA_TIMEOUT_MS,
+                               .request = &request};
+    client_send(c, &call, metadata_done, c);
 }
 
 int32_t client_leader(const struct client *c, int32_t partition)

@@ -127,8 +127,12 @@ static void create_send(struct cluster *c)
     request.topics_count = 1;
     request.timeout_ms = 5000;
     c->op.is_busy = true;
-    client_call(c->client, client_controller(c->client), WIRE_KEY_CREATE_TOPICS, CREATE_VERSION,
-                &request, 10000, create_done, c);
+    struct client_call call = {.broker = client_controller(c->client),
+                               .key = WIRE_KEY_CREATE_TOPICS,
+                               .version = CREATE_VERSION,
+                               .timeout_ms = 10000,
+                               .request = &request};
+    client_send(c->client, &call, create_done, c);
 }
 
 static bool topic_is_ready(void *arg)

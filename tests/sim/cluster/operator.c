@@ -182,8 +182,12 @@ static void alter_send(struct cluster_operator *op, const struct assignment *a)
     ids_text(&op->wanted, text, sizeof text);
     sim_trace(c->world, "operator: partition %d -> [%s] by broker %d", op->partition, text,
               controller);
-    client_call(c->client, controller, WIRE_KEY_ALTER_PARTITION_REASSIGNMENTS, ALTER_VERSION,
-                &request, CALL_TIMEOUT_MS, alter_done, op);
+    struct client_call call = {.broker = controller,
+                               .key = WIRE_KEY_ALTER_PARTITION_REASSIGNMENTS,
+                               .version = ALTER_VERSION,
+                               .timeout_ms = CALL_TIMEOUT_MS,
+                               .request = &request};
+    client_send(c->client, &call, alter_done, op);
 }
 
 static void draw_target(struct cluster_operator *op)

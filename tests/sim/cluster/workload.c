@@ -123,8 +123,12 @@ static void writer_send(struct cluster_writer *w, int32_t leader)
     request.topic_data = &topic;
     request.topic_data_count = 1;
     w->is_busy = true;
-    client_call(w->cluster->client, leader, WIRE_KEY_PRODUCE, PRODUCE_VERSION, &request,
-                CALL_TIMEOUT_MS, produce_done, w);
+    struct client_call call = {.broker = leader,
+                               .key = WIRE_KEY_PRODUCE,
+                               .version = PRODUCE_VERSION,
+                               .timeout_ms = CALL_TIMEOUT_MS,
+                               .request = &request};
+    client_send(w->cluster->client, &call, produce_done, w);
     buf_deinit(&batch);
 }
 
@@ -260,8 +264,12 @@ static void reader_run(void *arg)
     request.topics_count = 1;
     request.rack_id = slice_str("");
     r->is_busy = true;
-    client_call(r->cluster->client, leader, WIRE_KEY_FETCH, FETCH_VERSION, &request,
-                CALL_TIMEOUT_MS, fetch_done, r);
+    struct client_call call = {.broker = leader,
+                               .key = WIRE_KEY_FETCH,
+                               .version = FETCH_VERSION,
+                               .timeout_ms = CALL_TIMEOUT_MS,
+                               .request = &request};
+    client_send(r->cluster->client, &call, fetch_done, r);
 }
 
 void cluster_workload_start(struct cluster *c)
