@@ -20,9 +20,15 @@ typedef void (*client_done_fn)(void *arg, int err, struct reader *body);
 /* Broker N is at 127.0.0.1:port + N, N from 1. */
 struct client *client_new(struct env *env, int32_t broker_count, uint16_t port, const char *topic);
 void client_free(struct client *c);
-/* request is the generated struct of that api, used before the call returns. */
-void client_call(struct client *c, int32_t broker, int16_t key, int16_t version,
-                 const void *request, int64_t timeout_ms, client_done_fn done, void *arg);
+struct client_call {
+    int32_t broker;
+    int16_t key; /* WIRE_KEY_... */
+    int16_t version;
+    int64_t timeout_ms;
+    const void *request; /* the generated struct of that api; used before client_send returns */
+};
+
+void client_send(struct client *c, const struct client_call *call, client_done_fn done, void *arg);
 /* Asks a random broker, unless an answer is due already. */
 void client_refresh(struct client *c);
 /* -1 = unknown. */
