@@ -21,8 +21,10 @@
 #include "wire/metadata.h"
 
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #define FAKE_BROKERS    6
 #define FAKE_TOPICS     4
@@ -71,6 +73,7 @@ struct fake_cluster {
     int32_t drops;              /* ... this many times */
     int16_t list_code;          /* the answer to ListPartitionReassignments */
     int16_t alter_code;         /* of each partition of an alter request */
+    int32_t interrupt_at;       /* this DescribeLogDirs sends SIGINT to the process; 0 = none */
     int32_t copy_per_poll;      /* bytes that arrive at each DescribeLogDirs of the controller */
     int32_t counts[128];        /* requests by key */
     struct wire_alter_partition_reassignments_request last_alter; /* numbers only */
@@ -566,6 +569,10 @@ static inline void fake_on_request(void *arg, struct net_request *request)
     CHECK(wire_message_decode(api->request, q.body, &r, q.header.api_version, &q.arena) == 0);
     CHECK(wire_reader_finish(&r) == 0);
     f->counts[q.header.api_key]++;
+    if (q.header.api_key == WIRE_KEY_DESCRIBE_LOG_DIRS &&
+        f->counts[WIRE_KEY_DESCRIBE_LOG_DIRS] == f->interrupt_at) {
+        CHECK(kill(getpid(), SIGINT) == 0);
+    }
     if (q.header.api_key == f->drop_key && f->drops > 0) {
         f->drops--;
         net_close_conn(request);

@@ -1,0 +1,69 @@
+/*
+ * Standard streams through pipes: what is flushed arrives, errors apart from output, no colours.
+ */
+#include "cli/terminal.h"
+
+#include "base/check.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+static void flushed_text_arrives_on_its_stream(void **state)
+{
+    (void)state;
+    int streams[2][2];
+    int saved[2];
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(pipe(streams[i]), 0);
+        saved[i] = dup(i + 1);
+        assert_int_equal(dup2(streams[i][1], i + 1), i + 1);
+    }
+    struct cli_terminal terminal;
+    cli_terminal_init(&terminal);
+    buf_put_str(&terminal.out, "to out");
+    buf_put_str(&terminal.err, "to err");
+    cli_terminal_flush(&terminal);
+    bool is_terminal = terminal.is_terminal;
+    size_t left = terminal.out.len + terminal.err.len;
+    const char *style = cli_terminal_style(&terminal, CLI_STYLE_BAD);
+    cli_terminal_deinit(&terminal);
+    char texts[2][16] = {{0}};
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(dup2(saved[i], i + 1), i + 1);
+        assert_int_equal(read(streams[i][0], texts[i], 15), 6);
+        assert_int_equal(close(streams[i][0]) + close(streams[i][1]) + close(saved[i]), 0);
+    }
+    assert_string_equal(texts[0], "to out");
+    assert_string_equal(texts[1], "to err");
+    assert_false(is_terminal);
+    assert_int_equal(left, 0);
+    assert_string_equal(style, "");
+}
+
+static void captured_text_stays(void **state)
+{
+    (void)state;
+    struct cli_terminal terminal;
+    cli_terminal_init_captured(&terminal);
+    buf_put_str(&terminal.out, "kept");
+    cli_terminal_flush(&terminal);
+    assert_int_equal(terminal.out.len, 4);
+    terminal.has_color = true;
+    assert_string_equal(cli_terminal_style(&terminal, CLI_STYLE_GOOD), "\033[32m");
+    cli_terminal_deinit(&terminal);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(flushed_text_arrives_on_its_stream),
+        cmocka_unit_test(captured_text_stays),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
