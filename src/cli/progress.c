@@ -11,13 +11,13 @@
 void cli_progress_begin(struct cli_progress_row *row)
 {
     row->source_size = 0;
-    row->copied = 0;
+    row->gathered = 0;
 }
 
 void cli_progress_add(struct cli_progress_row *row, int32_t broker_id, int64_t size)
 {
     if (cli_text_ids_has(row->adding, broker_id)) {
-        row->copied += size;
+        row->gathered += size;
     } else {
         row->source_size = MAX(row->source_size, size);
     }
@@ -27,7 +27,7 @@ void cli_progress_end(struct cli_progress_row *row, int64_t now_ms)
 {
     /* Sizes are of different moments: a replica may look larger than its source. */
     row->total = row->source_size * row->adding.count;
-    row->copied = MIN(row->copied, row->total);
+    row->copied = MIN(row->gathered, row->total);
     if (row->sample_count > 0 && row->copied < row->samples[row->sample_count - 1].copied) {
         row->sample_count = 0; /* another target, or a truncation: the rate starts anew */
     }

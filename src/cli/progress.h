@@ -21,9 +21,11 @@ struct cli_progress_row {
     struct klamm_ids adding; /* owned copy: who arrives */
     int64_t copied;          /* bytes, over all arriving replicas */
     int64_t total;           /* bytes, over all arriving replicas */
-    int64_t source_size;     /* bytes of the largest replica that stays or leaves; of one poll */
+    int64_t source_size;     /* of the present poll: the largest replica that stays or leaves */
+    int64_t gathered;        /* of the present poll: bytes on arriving replicas */
     int64_t started_ms;      /* when we first saw it */
     int64_t ended_ms;        /* when it was gone; -1 while it moves */
+    bool is_moving;          /* as the last poll saw it */
     bool was_seen;           /* it was moving at some time */
     const char *ending;      /* "done", ...; set with ended_ms */
     struct cli_progress_sample samples[CLI_PROGRESS_SAMPLES]; /* oldest first */

@@ -18,6 +18,8 @@
 #define PLAIN_MS       5000 /* plain output: a line at least this often */
 #define PLAIN_ROWS_MAX 50   /* plain output: with more partitions only the sum is told */
 
+static const char ending_done[] = "done";
+
 struct watch {
     struct cli_reassign *run;
     struct cli_terminal *terminal;
@@ -25,7 +27,7 @@ struct watch {
     struct klamm_partition_ref *refs; /* the same partitions */
     int32_t count;
     int32_t name_width;
-    int64_t now_ms; /* since the watch began, by counted waits and the clock of the poll */
+    int64_t now_ms; /* since the watch began */
     struct env *clock;
     int32_t drawn_lines;      /* terminal: of the block that is redrawn */
     int64_t total_printed_ms; /* plain */
@@ -119,7 +121,7 @@ static int poll_broker(struct watch *w, int32_t broker_id, struct klamm_error *e
             const struct klamm_log *log = &dirs->list[d].logs[i];
             struct cli_progress_row *row =
                 bsearch(log, w->rows, (size_t)w->count, sizeof *w->rows, compare_row);
-            if (row != NULL && !log->is_future) {
+            if (row != NULL && row->is_moving && !log->is_future) {
                 cli_progress_add(row, broker_id, log->size);
             }
         }
@@ -128,62 +130,93 @@ static int poll_broker(struct watch *w, int32_t broker_id, struct klamm_error *e
     return 0;
 }
 
+static bool is_involved(const struct klamm_reassignments *moves, int32_t broker_id)
+{
+    for (int32_t i = 0; i < moves->count; i++) {
+        if (cli_text_ids_has(moves->list[i].replicas, broker_id)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Ends the poll of the rows whose arriving replicas were all asked for; the others keep their last
+ * numbers. */
+static void end_rows(struct watch *w, struct klamm_ids silent)
+{
+    for (int32_t i = 0; i < w->count; i++) {
+        struct cli_progress_row *row = &w->rows[i];
+        bool is_known = row->is_moving;
+        for (int32_t k = 0; k < silent.count; k++) {
+            is_known = is_known && !cli_text_ids_has(row->adding, silent.list[k]);
+        }
+        if (is_known) {
+            cli_progress_end(row, w->now_ms);
+        }
+    }
+}
+
 static int poll_sizes(struct watch *w, const struct klamm_reassignments *moves,
                       struct klamm_error *err)
 {
     const struct klamm_cluster *cluster = w->run->cluster;
+    int32_t *silent = xalloc((size_t)MAX(cluster->broker_count, 1) * sizeof *silent);
+    int32_t silent_count = 0;
+    int code = 0;
     for (int32_t i = 0; i < w->count; i++) {
         cli_progress_begin(&w->rows[i]);
     }
-    int first = 0;
-    for (int32_t b = 0; b < cluster->broker_count; b++) {
-        bool is_involved = false;
-        for (int32_t m = 0; m < moves->count && !is_involved; m++) {
-            is_involved = cli_text_ids_has(moves->list[m].replicas, cluster->brokers[b].id);
-        }
-        struct klamm_error problem = {0};
-        int code = is_involved ? poll_broker(w, cluster->brokers[b].id, &problem) : 0;
-        if (code != 0 && first == 0) {
-            first = code;
-            *err = problem;
-        }
-        if (code == KLAMM_ERR_INTERRUPTED) {
-            return code;
+    for (int32_t b = 0; b < cluster->broker_count && code != KLAMM_ERR_INTERRUPTED; b++) {
+        int32_t id = cluster->brokers[b].id;
+        int answer = is_involved(moves, id) ? poll_broker(w, id, err) : 0;
+        if (answer != 0) {
+            silent[silent_count++] = id;
+            code = answer;
         }
     }
-    return first;
+    end_rows(w, (struct klamm_ids){silent, silent_count});
+    free(silent);
+    return code;
+}
+
+static const char *describe_ending(const struct cli_progress_row *row,
+                                   const struct klamm_topics *topics)
+{
+    const struct klamm_partition *now =
+        cli_topics_find_partition(topics, row->topic, row->partition);
+    if (now == NULL) {
+        return "gone: the partition does not exist any more";
+    }
+    if (row->wanted.count == 0) {
+        return "ended";
+    }
+    return cli_text_ids_equal(now->replicas, row->wanted) ? ending_done
+                                                          : "ended with other replicas than wanted";
 }
 
 /* Rows whose move is gone have ended: where, Metadata tells. */
-static int settle_ended(struct watch *w, const struct klamm_reassignments *moves,
-                        struct klamm_error *err)
+static int settle_ended(struct watch *w, struct klamm_error *err)
 {
     const char **names = xalloc((size_t)MAX(w->count, 1) * sizeof *names);
     int32_t count = 0;
     for (int32_t i = 0; i < w->count; i++) {
-        const char *topic = w->rows[i].topic;
-        bool is_gone =
-            w->rows[i].ended_ms < 0 && cli_moves_find(moves, topic, w->rows[i].partition) == NULL;
-        if (is_gone && (count == 0 || strcmp(names[count - 1], topic) != 0)) {
-            names[count++] = topic;
+        const struct cli_progress_row *row = &w->rows[i];
+        bool is_gone = row->ended_ms < 0 && !row->is_moving;
+        if (is_gone && (count == 0 || strcmp(names[count - 1], row->topic) != 0)) {
+            names[count++] = row->topic;
         }
     }
     struct klamm_topics *topics = NULL;
-    int code =
-        count == 0 ? 0 : klamm_describe_topics(w->run->session->client, names, count, &topics, err);
+    int code = 0;
+    if (count > 0) {
+        code = klamm_describe_topics(w->run->session->client, names, count, &topics, err);
+    }
     for (int32_t i = 0; code == 0 && i < w->count; i++) {
         struct cli_progress_row *row = &w->rows[i];
-        if (row->ended_ms >= 0 || cli_moves_find(moves, row->topic, row->partition) != NULL) {
-            continue;
+        if (row->ended_ms < 0 && !row->is_moving) {
+            row->ended_ms = w->now_ms;
+            row->ending = describe_ending(row, topics);
         }
-        const struct klamm_partition *now =
-            cli_topics_find_partition(topics, row->topic, row->partition);
-        row->ended_ms = w->now_ms;
-        row->ending = now == NULL              ? "gone: the partition does not exist any more"
-                      : row->wanted.count == 0 ? "ended"
-                      : cli_text_ids_equal(now->replicas, row->wanted)
-                          ? "done"
-                          : "ended with other replicas than wanted";
     }
     klamm_topics_free(topics);
     free(names);
@@ -195,7 +228,8 @@ static void apply_moves(struct watch *w, const struct klamm_reassignments *moves
     for (int32_t i = 0; i < w->count; i++) {
         struct cli_progress_row *row = &w->rows[i];
         const struct klamm_reassignment *move = cli_moves_find(moves, row->topic, row->partition);
-        if (move == NULL || row->ended_ms >= 0) {
+        row->is_moving = move != NULL && row->ended_ms < 0;
+        if (!row->is_moving) {
             continue;
         }
         if (!row->was_seen) {
@@ -215,15 +249,14 @@ static int poll_once(struct watch *w, struct klamm_error *err)
         return code;
     }
     apply_moves(w, moves);
-    code = poll_sizes(w, moves, err);
-    for (int32_t i = 0; code == 0 && i < w->count; i++) {
-        if (w->rows[i].ended_ms < 0) {
-            cli_progress_end(&w->rows[i], w->now_ms);
-        }
-    }
+    code = settle_ended(w, err);
     if (code != KLAMM_ERR_INTERRUPTED) {
-        int settled = settle_ended(w, moves, err);
-        code = settled != 0 ? settled : code;
+        struct klamm_error problem = {0};
+        int sizes = poll_sizes(w, moves, &problem);
+        if (sizes != 0) {
+            *err = problem;
+            code = sizes;
+        }
     }
     klamm_reassignments_free(moves);
     return code;
@@ -340,7 +373,7 @@ static void draw(struct watch *w)
 static int finish(const struct watch *w)
 {
     for (int32_t i = 0; i < w->count; i++) {
-        bool is_wanted = w->rows[i].wanted.count == 0 || strcmp(w->rows[i].ending, "done") == 0;
+        bool is_wanted = w->rows[i].wanted.count == 0 || w->rows[i].ending == ending_done;
         if (!is_wanted) {
             return CLI_EXIT_FAILED;
         }
