@@ -197,9 +197,10 @@ static void on_connect_timer(void *arg)
     struct net_peer *p = arg;
     if (p->state == PEER_CONNECTING) {
         p->last_err = -E_TIMEOUT;
-        peer_disconnect(p);
+        peer_lost(p, -E_TIMEOUT);
+    } else {
+        peer_connect(p);
     }
-    peer_connect(p);
 }
 
 /* ---- sending ---- */

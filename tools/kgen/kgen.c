@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <getopt.h>
+#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -174,9 +175,18 @@ static void print_result(const struct load_result *result, bool is_json)
     }
 }
 
+/* Requests are large and come and go: giving their memory back to the system each time would cost more
+ * than sending them. */
+static void keep_memory(void)
+{
+    (void)mallopt(M_MMAP_THRESHOLD, 1 << 30);
+    (void)mallopt(M_TRIM_THRESHOLD, 1 << 30);
+}
+
 int main(int argc, char **argv)
 {
     struct options options = parse(argc, argv);
+    keep_memory();
     struct errmsg em;
     struct env *env = loop_new(&(struct loop_config){.name = "kgen"}, &em);
     if (env == NULL) {

@@ -387,21 +387,69 @@ static void failed_request_is_told(void **state)
     assert_int_equal(call.err, -E_TOO_LARGE);
 }
 
-/* Nobody answers there: 192.0.2.0/24 is reserved for documentation (RFC 5737). */
-static void connecting_times_out(void **state)
+/* ---- a server that never answers the handshake ---- */
+
+static struct env_ops silent_ops;
+static struct env_conn silent_conn;
+
+static struct env_conn *silent_connect(struct env *env, const char *host, uint16_t port,
+                                       const struct env_conn_handler *handler, void *arg)
 {
-    struct fixture *f = *state;
+    (void)host;
+    (void)port;
+    silent_conn = (struct env_conn){.env = env, .handler = handler, .arg = arg};
+    return &silent_conn;
+}
+
+static void silent_close(struct env_conn *c)
+{
+    assert_ptr_equal(c, &silent_conn);
+}
+
+static void use_silent_server(struct fixture *f, bool gives_up)
+{
     net_peer_free(f->peer);
-    struct net_peer_config config = {.host = "192.0.2.1",
+    silent_ops = *f->env->ops;
+    silent_ops.connect = silent_connect;
+    silent_ops.conn_close = silent_close;
+    f->env->ops = &silent_ops;
+    struct net_peer_config config = {.host = "127.0.0.1",
                                      .port = 9,
                                      .response_bytes_max = 1000,
                                      .backoff_ms = 10,
-                                     .connect_timeout_ms = 20};
+                                     .connect_timeout_ms = 20,
+                                     .gives_up = gives_up};
     f->peer = net_peer_new(f->env, &config);
+}
+
+static void connecting_times_out_and_is_tried_again(void **state)
+{
+    struct fixture *f = *state;
+    const struct env_ops *ops = f->env->ops;
+    use_silent_server(f, false);
     struct call call = {.id = 1};
     call_start(f, &call, "e", 100);
+    int64_t begun_us = env_now_us(f->env);
     run(f, 1);
-    assert_true(call.err == -E_TIMEOUT || call.err == -E_REFUSED);
+    assert_int_equal(call.err, -E_TIMEOUT);
+    assert_true(env_now_us(f->env) - begun_us >= 99000);
+    net_peer_free(f->peer);
+    f->peer = NULL;
+    f->env->ops = ops;
+}
+
+static void giving_up_ends_waiting_when_connecting_times_out(void **state)
+{
+    struct fixture *f = *state;
+    const struct env_ops *ops = f->env->ops;
+    use_silent_server(f, true);
+    struct call call = {.id = 1};
+    call_start(f, &call, "e", 1000000);
+    run(f, 1);
+    assert_int_equal(call.err, -E_TIMEOUT);
+    net_peer_free(f->peer);
+    f->peer = NULL;
+    f->env->ops = ops;
 }
 
 /* ---- reset and free ---- */
@@ -492,7 +540,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(wrong_answers_drop_the_connection, setup, teardown),
         cmocka_unit_test_setup_teardown(answer_above_the_limit_is_malformed, setup, teardown),
         cmocka_unit_test_setup_teardown(failed_request_is_told, setup, teardown),
-        cmocka_unit_test_setup_teardown(connecting_times_out, setup, teardown),
+        cmocka_unit_test_setup_teardown(connecting_times_out_and_is_tried_again, setup, teardown),
+        cmocka_unit_test_setup_teardown(giving_up_ends_waiting_when_connecting_times_out, setup,
+                                        teardown),
         cmocka_unit_test_setup_teardown(reset_fails_pending_calls_at_once_and_the_next_connects,
                                         setup, teardown),
         cmocka_unit_test_setup_teardown(callback_may_reset_and_call_again, setup, teardown),
