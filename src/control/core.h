@@ -72,6 +72,7 @@ struct core_move {
     bool is_wait_logged;
     const char *note;       /* goes with the answer; a constant, or NULL */
     struct ids dropped;     /* U3: who is to be stopped */
+    struct ids shown;       /* DROP: RS and the dropped */
     bool has_next;          /* next waits for, or is in, a topic write */
     struct assignment next; /* what the topic znode is to say */
     bool is_change_out;     /* in topic.writing, else in topic.changes */
@@ -331,6 +332,9 @@ void control_move_written(struct control *c, struct core_partition *p, enum core
 void control_move_stored(struct control *c, struct core_move *m);
 void control_move_store_failed(struct control *c, struct core_move *m, const char *message);
 void control_move_free(struct control *c, struct core_partition *p, enum kerr error);
+/* Starts to drop leaders and ISR members that are not in the list: a controller died before it told
+ * the leader of a cancel or an override, and the leader goes by the longer list. */
+void control_move_check_members(struct control *c, struct core_partition *p);
 /* From SHRINK back to the full list when no target replica can lead any more. */
 void control_move_check_leader(struct control *c, struct core_partition *p);
 /* Alter for a partition that is at rest. True: the operation is over or taken by the move. */

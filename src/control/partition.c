@@ -60,7 +60,11 @@ struct core_partition *control_partition_find(const struct control *c, struct sl
 
 const struct ids *control_partition_replicas(const struct core_partition *p)
 {
-    return p->move != NULL && p->move->shows_target ? &p->move->target : &p->stored.replicas;
+    const struct core_move *m = p->move;
+    if (m != NULL && m->phase == PHASE_DROP) {
+        return &m->shown;
+    }
+    return m != NULL && m->shows_target ? &m->target : &p->stored.replicas;
 }
 
 void control_partition_ready(struct control *c, struct core_partition *p)
@@ -327,7 +331,11 @@ void control_partition_advance(struct control *c, struct core_partition *p)
             return;
         }
         control_move_check_leader(c, p);
-        if (repair(c, p) || (p->move != NULL && control_move_advance(c, p))) {
+        if (repair(c, p)) {
+            return;
+        }
+        control_move_check_members(c, p);
+        if (p->move != NULL && control_move_advance(c, p)) {
             return;
         }
         if (list_is_empty(&p->ops) || op_run(c, p)) {

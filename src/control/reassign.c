@@ -18,7 +18,7 @@ static void phase_set(struct core_move *m, enum core_phase phase)
         [PHASE_ASSIGN] = 1 << PHASE_DROP | 1 << PHASE_COPY, /* stored; or not: back */
         [PHASE_DROP] = 1 << PHASE_START | 1 << PHASE_ASSIGN,
         [PHASE_START] = 1 << PHASE_COPY | 1 << PHASE_SHRINK | 1 << PHASE_STORE,
-        [PHASE_COPY] = 1 << PHASE_ASSIGN | 1 << PHASE_START | 1 << PHASE_SHRINK,
+        [PHASE_COPY] = 1 << PHASE_ASSIGN | 1 << PHASE_DROP | 1 << PHASE_START | 1 << PHASE_SHRINK,
         [PHASE_SHRINK] = 1 << PHASE_STORE | 1 << PHASE_START,
         [PHASE_STORE] = 0,
     };
@@ -38,6 +38,17 @@ static struct core_move *move_new(struct control *c, struct core_partition *p,
     list_push_back(&c->moves, &m->link);
     p->move = m;
     return m;
+}
+
+/* To PHASE_DROP: until the dropped have left, they count as replicas. One of them may be the only one
+ * that has everything, and must be able to lead on. */
+static void drop_enter(struct core_move *m)
+{
+    ids_copy(&m->shown, &m->partition->stored.replicas);
+    for (int32_t i = 0; i < m->dropped.count; i++) {
+        ids_add(&m->shown, m->dropped.list[i]);
+    }
+    m->phase = PHASE_DROP;
 }
 
 static void change_leave(struct core_move *m)
@@ -67,6 +78,7 @@ void control_move_free(struct control *c, struct core_partition *p, enum kerr er
     list_remove(&c->moves, &m->link);
     ids_deinit(&m->target);
     ids_deinit(&m->dropped);
+    ids_deinit(&m->shown);
     assignment_deinit(&m->next);
     free(m);
 }
@@ -144,6 +156,7 @@ static void assign_stored(struct control *c, struct core_move *m)
     m->shows_target = false;
     m->is_wait_logged = false;
     phase_set(m, PHASE_DROP);
+    drop_enter(m);
     if (assignment_is_reassigning(&p->stored)) {
         move_log(c, p, was_moving ? "move goes to another target" : "move starts");
     } else if (was_moving) {
@@ -208,35 +221,61 @@ enum progress {
     MOVE_IS_OVER, /* and freed */
 };
 
+/* Forced, and nobody is left in the ISR: what a target replica has becomes the truth. */
+static void drop_uncleanly(const struct control *c, const struct core_partition *p,
+                           struct model_partition_state *next)
+{
+    const struct ids *target = &p->move->target;
+    next->leader = MODEL_LEADER_NONE;
+    for (int32_t i = target->count - 1; i >= 0; i--) {
+        if (control_replica_is_online(c, p, target->list[i])) {
+            next->leader = target->list[i];
+        }
+    }
+    ids_add(&next->isr, next->leader >= 0 ? next->leader : target->list[0]);
+    next->recovery = MODEL_RECOVERING;
+}
+
+/* The state without the dropped. False: it would leave the partition without a leader who could be
+ * had, and nobody forced that. */
+static bool drop_choose(const struct control *c, const struct core_partition *p,
+                        struct model_partition_state *next)
+{
+    const struct core_move *m = p->move;
+    model_partition_state_copy(next, &p->state);
+    ids_minus(&next->isr, &p->state.isr, &m->dropped);
+    next->leader_epoch++;
+    if (next->isr.count == 0) {
+        drop_uncleanly(c, p, next);
+        return m->is_forced;
+    }
+    if (ids_has(&m->dropped, p->state.leader)) {
+        next->leader = drop_successor(c, p);
+        next->recovery = MODEL_RECOVERED;
+        return next->leader >= 0 || m->is_forced;
+    }
+    return true;
+}
+
 /* U3: the dropped leave the ISR in one write; a dropped leader hands over first, in the same write.
- * A leader that nobody can follow stays until somebody can (in the spirit of decision 5), unless the
- * operator forced the cancel. */
+ * While nobody can follow it (in the spirit of decision 5) the drop waits. */
 static enum progress drop_run(struct control *c, struct core_partition *p)
 {
     struct core_move *m = p->move;
-    struct model_partition_state next = {0};
-    ids_minus(&next.isr, &p->state.isr, &m->dropped);
-    bool leads = ids_has(&m->dropped, p->state.leader);
-    if (!p->has_state || (!leads && next.isr.count == p->state.isr.count)) {
-        ids_deinit(&next.isr);
+    bool is_clear = !ids_has(&m->dropped, p->state.leader);
+    for (int32_t i = 0; is_clear && i < p->state.isr.count; i++) {
+        is_clear = !ids_has(&m->dropped, p->state.isr.list[i]);
+    }
+    if (is_clear || !p->has_state) {
         drop_finish(c, p);
         return MOVE_GOES_ON;
     }
-    struct ids isr = next.isr;
-    int32_t leader = leads ? drop_successor(c, p) : p->state.leader;
-    if (leads && leader < 0 && !m->is_forced) {
-        ids_deinit(&isr);
-        wait_log(c, m,
-                 "the leader is to be dropped, but no other replica in sync can lead: waiting");
+    struct model_partition_state next = {0};
+    if (!drop_choose(c, p, &next)) {
+        ids_deinit(&next.isr);
+        wait_log(c, m, "replicas are to be dropped, but no other one in sync can lead: waiting");
         return MOVE_WAITS;
     }
-    next = p->state;
-    next.isr = isr;
-    if (next.isr.count == 0) {
-        ids_copy(&next.isr, &p->state.isr);
-    }
-    next.leader = leader;
-    next.leader_epoch++;
     control_partition_write(c, p, WHY_DROP, &next);
     return MOVE_WRITES;
 }
@@ -452,20 +491,45 @@ void control_move_restart(struct control *c, struct core_partition *p, int32_t b
     }
 }
 
+/* The leader and ISR members that are not in the list. */
+static void extras(const struct core_partition *p, struct ids *ret)
+{
+    ids_minus(ret, &p->state.isr, &p->stored.replicas);
+    if (p->has_state && p->state.leader >= 0 && !ids_has(&p->stored.replicas, p->state.leader) &&
+        !ids_has(ret, p->state.leader)) {
+        ids_add(ret, p->state.leader);
+    }
+}
+
 void control_move_resume(struct control *c, struct core_partition *p)
 {
-    /* A leader or ISR member outside the list was dropped by a controller that died in U3. */
     struct ids extra = {0};
-    ids_minus(&extra, &p->state.isr, &p->stored.replicas);
-    if (p->has_state && p->state.leader >= 0 && !ids_has(&p->stored.replicas, p->state.leader) &&
-        !ids_has(&extra, p->state.leader)) {
-        ids_add(&extra, p->state.leader);
-    }
+    extras(p, &extra);
     if (extra.count > 0 || assignment_is_reassigning(&p->stored)) {
-        struct core_move *m = move_new(c, p, extra.count > 0 ? PHASE_DROP : PHASE_START);
-        ids_move(&m->dropped, &extra);
+        struct core_move *m = move_new(c, p, PHASE_START);
+        if (extra.count > 0) {
+            ids_move(&m->dropped, &extra);
+            drop_enter(m);
+        }
     }
     ids_deinit(&extra);
+}
+
+void control_move_check_members(struct control *c, struct core_partition *p)
+{
+    struct core_move *m = p->move;
+    if (!p->has_state || (m != NULL && m->phase != PHASE_COPY) ||
+        (ids_subset(&p->state.isr, &p->stored.replicas) &&
+         (p->state.leader < 0 || ids_has(&p->stored.replicas, p->state.leader)))) {
+        return;
+    }
+    if (m == NULL) {
+        control_move_resume(c, p);
+    } else {
+        extras(p, &m->dropped);
+        phase_set(m, PHASE_DROP);
+        drop_enter(m);
+    }
 }
 
 /* ---- Alter ---- */

@@ -249,6 +249,9 @@ static const char *message_copy(struct core_request *r, const char *message)
 void control_result_set(struct control *c, struct core_op *op, enum kerr error, const char *message)
 {
     struct core_request *r = op->request;
+    if (r->remaining == 0) {
+        return; /* the request was answered as a whole: the role is lost */
+    }
     r->results[op->index].error = (int16_t)error;
     r->results[op->index].message = message_copy(r, message);
     control_request_done(c, r);
@@ -258,7 +261,7 @@ void control_op_fail(struct control *c, struct core_op *op, enum kerr error, con
 {
     struct core_request *r = op->request;
     if (r->remaining == 0) {
-        return; /* its request was answered before: time-out, or the role is lost */
+        return; /* as above */
     }
     if (r->body.kind == CONTROL_ALTER_PARTITION) {
         control_isr_answer(op, error);

@@ -98,6 +98,9 @@ struct world {
     /* Called for each state written; may be NULL. */
     void (*on_state)(struct world *w, struct world_topic *t, int32_t partition,
                      const struct model_partition_state *before);
+    /* Called for each topic znode before it is changed; may be NULL. */
+    void (*on_node)(struct world *w, struct world_topic *t, const struct model_topic *next);
+    void *arg;
 };
 
 /* ---- text ---- */
@@ -279,7 +282,6 @@ static inline void world_send_take(struct world *w, const struct control_send *s
             .kind = send->kind, .from = send->receivers[r], .is_deletion = send->is_deletion};
         answer->list = xalloc((size_t)(send->partition_count + 1) * sizeof *answer->list);
         answer->names = xalloc((size_t)(send->partition_count + 1) * sizeof(char *));
-        assert_true(w->is_registered[broker] || true);
         for (int32_t i = 0; i < send->partition_count; i++) {
             const struct control_partition *p = &send->partitions[i];
             world_sent_line(w, broker, send->kind, p);
@@ -486,6 +488,9 @@ static inline void world_topic_write(struct world *w, struct world_write *k,
         done->read = read;
     } else {
         int32_t had = t->node.partition_count;
+        if (w->on_node != NULL) {
+            w->on_node(w, t, &k->node);
+        }
         world_topic_copy(&t->node, &k->node);
         t->node.version++;
         t->node_writes++;
@@ -517,8 +522,8 @@ static inline void world_other_write(struct world *w, struct world_write *k,
     }
 }
 
-/* Carries out the oldest write. fenced: the store refuses it. */
-static inline void world_write_one(struct world *w)
+/* Carries out the oldest write; is_told false: the core never hears of it. */
+static inline void world_write_carry(struct world *w, bool is_told)
 {
     struct world_write *k = CONTAINER_OF(list_pop(&w->writes), struct world_write, link);
     struct control_event done = {.kind = CONTROL_ON_WRITE_DONE, .write_id = k->body.id};
@@ -540,8 +545,15 @@ static inline void world_write_one(struct world *w)
     default:
         world_other_write(w, k, &done);
     }
-    world_event(w, &done);
+    if (is_told) {
+        world_event(w, &done);
+    }
     world_write_free(k);
+}
+
+static inline void world_write_one(struct world *w)
+{
+    world_write_carry(w, true);
 }
 
 static inline void world_answer_one(struct world *w)

@@ -4,8 +4,6 @@
  */
 #include "unit/control/harness.h"
 
-#include <stdio.h>
-
 static void row_16_factor_one_moves_with_three_epochs(void **state)
 {
     struct world w;
@@ -28,7 +26,6 @@ static void row_17_requests_leave_in_order(void **state)
     buf_clear(&w.sent);
     assert_int_equal(world_isr(&w, "t", 0, "1,2,3,4,5,6"), 0);
     assert_string_equal(world_text(&w, "t", 0), "RS[4,5,6] leader 4 isr [4,5,6] epoch 3");
-    printf("%s", buf_text(&w.sent));
     world_deinit(&w);
 }
 
