@@ -132,10 +132,20 @@ static int take_directory(const char *given, const struct cmd_dev_home *home,
     return 0;
 }
 
+/* Where they differ from a broker's own defaults; --set comes behind them and wins. At the end of the
+ * cluster the last brokers have nobody to hand over to: they shall not try for long. */
+static const struct broker_setting defaults[] = {
+    {"controlled.shutdown.retry.backoff.ms", "100"},
+};
+
 static int take_settings(const struct cli_texts *texts, struct cmd_dev_command *c,
                          struct errmsg *em)
 {
-    c->settings = xalloc(((size_t)texts->count + 1) * sizeof *c->settings);
+    c->settings = xalloc(((size_t)texts->count + ARRAY_LEN(defaults)) * sizeof *c->settings);
+    for (size_t i = 0; i < ARRAY_LEN(defaults); i++) {
+        c->settings[c->setting_count++] = (struct broker_setting){
+            .key = xstrdup(defaults[i].key), .value = xstrdup(defaults[i].value)};
+    }
     for (int32_t i = 0; i < texts->count; i++) {
         const char *equals = strchr(texts->list[i], '=');
         if (equals == NULL || equals == texts->list[i]) {

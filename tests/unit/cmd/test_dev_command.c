@@ -52,7 +52,8 @@ static void bare_command_hosts_with_defaults(void **state)
     assert_int_equal(c.port, CMD_DEV_PORT_ANY_BASE);
     assert_false(c.is_in_memory);
     assert_int_equal(c.session_timeout_ms, 2000);
-    assert_int_equal(c.setting_count, 0);
+    assert_int_equal(c.setting_count, 1);
+    assert_string_equal(c.settings[0].key, "controlled.shutdown.retry.backoff.ms");
     assert_string_equal(c.directory, "/home/u/.local/share/klamm/dev");
     cmd_dev_command_deinit(&c);
 }
@@ -67,11 +68,11 @@ static void host_takes_its_options(void **state)
     assert_int_equal(c.port, 0);
     assert_true(c.is_in_memory);
     assert_int_equal(c.session_timeout_ms, 500);
-    assert_int_equal(c.setting_count, 3);
-    assert_string_equal(c.settings[0].key, "a");
-    assert_string_equal(c.settings[0].value, "b");
-    assert_string_equal(c.settings[1].value, "d=e");
-    assert_string_equal(c.settings[2].value, "");
+    assert_int_equal(c.setting_count, 4); /* one is ours; these come behind it and win */
+    assert_string_equal(c.settings[1].key, "a");
+    assert_string_equal(c.settings[1].value, "b");
+    assert_string_equal(c.settings[2].value, "d=e");
+    assert_string_equal(c.settings[3].value, "");
     cmd_dev_command_deinit(&c);
 }
 
