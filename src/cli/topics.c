@@ -19,11 +19,17 @@ struct topics_options {
     int64_t replication_factor;
     const char *assignment;
     struct cli_texts settings;
+    struct cli_texts names; /* --topic, and the operands behind them */
     bool is_json;
     bool is_help;
 };
 
 #define AT(field) offsetof(struct topics_options, field)
+#define NAMES                                                                                      \
+    {                                                                                              \
+        "topic", "NAME", "a topic; the same as NAME without an option", CLI_OPTION_TEXTS,          \
+            AT(names), 0, 0                                                                        \
+    }
 #define COMMON                                                                                     \
     {"bootstrap-server",                                                                           \
      "HOST:PORT,...",                                                                              \
@@ -44,8 +50,10 @@ struct topics_options {
         "help", NULL, "print this text", CLI_OPTION_FLAG, AT(is_help), 0, 0                        \
     }
 
-static const struct cli_option plain_options[] = {COMMON};
+static const struct cli_option list_options[] = {COMMON};
+static const struct cli_option plain_options[] = {NAMES, COMMON};
 static const struct cli_option create_options[] = {
+    NAMES,
     {"partitions", "N", "how many partitions (default: the broker's num.partitions)",
      CLI_OPTION_NUMBER, AT(partition_count), 1, 1000000},
     {"replication-factor", "N",
@@ -78,8 +86,8 @@ static const struct cli_command list_command = {
     "  klamm topics list\n"
     "  klamm topics list --json\n"
     "\n" EXIT_TEXT,
-    plain_options,
-    ARRAY_LEN(plain_options)};
+    list_options,
+    ARRAY_LEN(list_options)};
 static const struct cli_command describe_command = {
     "topics describe",
     "[NAME...]",
@@ -214,7 +222,7 @@ static int print_results(struct topics_run *run, const struct klamm_topic_result
 
 static int send_create(struct topics_run *run, struct klamm_new_topic *topic)
 {
-    const struct cli_texts *names = &run->given.operands;
+    const struct cli_texts *names = &run->options.names;
     struct klamm_new_topic *topics = xalloc((size_t)names->count * sizeof *topics);
     struct klamm_topic_results *results = NULL;
     struct klamm_error err = {0};
@@ -266,8 +274,8 @@ static int delete_topics(struct topics_run *run)
 {
     struct klamm_topic_results *results = NULL;
     struct klamm_error err = {0};
-    int code = klamm_delete_topics(run->session->client, run->given.operands.list,
-                                   run->given.operands.count, &results, &err);
+    int code = klamm_delete_topics(run->session->client, run->options.names.list,
+                                   run->options.names.count, &results, &err);
     int exit_code =
         code == 0 ? print_results(run, results, "Deleted") : cli_session_fail(run->session, &err);
     klamm_topic_results_free(results);
@@ -471,7 +479,7 @@ static int describe_topics(struct topics_run *run)
     struct klamm_topics *topics = NULL;
     struct klamm_reassignments *moves = NULL;
     struct klamm_error err = {0};
-    const struct cli_texts *names = &run->given.operands;
+    const struct cli_texts *names = &run->options.names;
     bool is_all = names->count == 0;
     if (klamm_describe_topics(run->session->client, names->list, is_all ? -1 : names->count,
                               &topics, &err) != 0) {
@@ -507,7 +515,7 @@ static int run_action(struct topics_run *run, int (*action)(struct topics_run *r
         cli_options_print_help(run->command, &run->terminal->out);
         return CLI_EXIT_OK;
     }
-    if (needs_names && run->given.operands.count == 0) {
+    if (needs_names && run->options.names.count == 0) {
         return cli_session_usage(run->session, run->command, "name at least one topic");
     }
     struct klamm_error err = {0};
@@ -553,9 +561,13 @@ int cli_topics_run(struct cli_session *session, struct cli_words words)
     if (cli_options_parse(run.command, rest, &run.options, &run.given, &em) < 0) {
         exit_code = cli_session_usage(session, run.command, em.text);
     } else {
+        for (int32_t k = 0; k < run.given.operands.count; k++) {
+            cli_texts_add(&run.options.names, run.given.operands.list[k]);
+        }
         exit_code = run_action(&run, actions[i].run);
     }
     cli_given_deinit(&run.given);
     cli_texts_deinit(&run.options.settings);
+    cli_texts_deinit(&run.options.names);
     return exit_code;
 }

@@ -17,7 +17,7 @@ static void topics_are_created_listed_and_deleted(void **state)
                "bar             3     2-3\n"
                "foo             3       3\n",
                "");
-    cli_run(x, cli_topics_run, "delete bar --bootstrap-server @B");
+    cli_run(x, cli_topics_run, "delete --topic bar --bootstrap-server @B");
     cli_expect(x, 0, "Deleted topic bar.\n", "");
     cli_run(x, cli_topics_run, "delete bar --bootstrap-server @B --json");
     cli_expect(x, 1,
