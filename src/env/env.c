@@ -226,3 +226,22 @@ void env_conn_close(struct env_conn *c)
 {
     c->env->ops->conn_close(c);
 }
+
+int env_fd_watch(struct env *env, const struct env_fd_interest *interest,
+                 struct env_fd_watch **ret_watch)
+{
+    CHECK(interest->events != 0);
+    return env->ops->fd_watch(env, interest, ret_watch);
+}
+
+void env_fd_unwatch(struct env_fd_watch *w)
+{
+    if (w != NULL) {
+        w->env->ops->fd_unwatch(w);
+    }
+}
+
+void env_fd_shut_down(struct env *env, int fd)
+{
+    env->ops->fd_shut_down(env, fd);
+}

@@ -160,6 +160,34 @@ void env_conn_want_write(struct env_conn *c, bool on);
 /* Closes soon: closed follows from the loop, with err 0. Idempotent. */
 void env_conn_close(struct env_conn *c);
 
+/* ---- sockets of foreign libraries ---- */
+
+enum env_fd_events {
+    ENV_FD_READABLE = 1,
+    ENV_FD_WRITABLE = 2,
+};
+
+struct env_fd_watch;
+
+/* What to watch. fn is told which of the events hold; it repeats while they do. A socket in error
+ * counts as all that was asked for, so that the library finds the error itself. */
+struct env_fd_interest {
+    int fd;     /* a socket the library opened and goes on owning */
+    int events; /* of enum env_fd_events, at least one */
+    void (*fn)(void *arg, int events);
+    void *arg;
+};
+
+/* The watch must be ended before the library may close fd: the number might be another socket's next.
+ * -E_UNSUPPORTED in the simulator, -E_EXISTS while fd is watched already. */
+int env_fd_watch(struct env *env, const struct env_fd_interest *interest,
+                 struct env_fd_watch **ret_watch) MUST_CHECK;
+/* Frees it; fn runs no more. Allowed inside fn. NULL is fine. */
+void env_fd_unwatch(struct env_fd_watch *w);
+/* Ends the connection but leaves fd open: what the library sends or reads from now on fails. Does
+ * nothing in the simulator. */
+void env_fd_shut_down(struct env *env, int fd);
+
 /* ---- for implementations ----
  * The objects of an implementation start with these structs. */
 
@@ -200,6 +228,11 @@ struct env_ops {
     int64_t (*conn_sendfile)(struct env_conn *c, struct env_file *f, uint64_t pos, size_t len);
     void (*conn_interest)(struct env_conn *c); /* want_read or want_write changed */
     void (*conn_close)(struct env_conn *c);
+
+    int (*fd_watch)(struct env *env, const struct env_fd_interest *interest,
+                    struct env_fd_watch **ret_watch);
+    void (*fd_unwatch)(struct env_fd_watch *w);
+    void (*fd_shut_down)(struct env *env, int fd);
 };
 
 struct env {
@@ -214,6 +247,10 @@ struct env_file {
 struct env_listener {
     struct env *env;
     uint16_t port;
+};
+
+struct env_fd_watch {
+    struct env *env;
 };
 
 struct env_conn {

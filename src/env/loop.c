@@ -265,6 +265,9 @@ static const struct env_ops loop_ops = {
     .conn_sendfile = loop_conn_sendfile,
     .conn_interest = loop_conn_interest,
     .conn_close = loop_conn_close,
+    .fd_watch = loop_fd_watch,
+    .fd_unwatch = loop_fd_unwatch,
+    .fd_shut_down = loop_fd_shut_down,
 };
 
 static void seed(struct loop *loop)
@@ -305,6 +308,7 @@ struct env *loop_new(const struct loop_config *config, struct errmsg *em)
     pool_init(&loop->pool);
     list_init(&loop->conns);
     list_init(&loop->listeners);
+    list_init(&loop->fd_watches);
     seed(loop);
     return &loop->env;
 }
@@ -371,6 +375,7 @@ void loop_free(struct env *env)
         heap_remove(&loop->timers, heap_min(&loop->timers));
     }
     loop_net_drop(loop);
+    loop_fd_drop(loop);
     uv_close((uv_handle_t *)&loop->mail_ready, NULL);
     uv_close((uv_handle_t *)&loop->timer, NULL);
     for (size_t i = 0; loop->has_signals && i < ARRAY_LEN(loop->signals); i++) {

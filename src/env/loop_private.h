@@ -1,6 +1,6 @@
 /*
- * What the three parts of the real loop share: loop.c (life, timers, mailbox, disk pool), loop_disk.c
- * (files and directories) and loop_net.c (sockets). Not for anybody outside env/.
+ * What the parts of the real loop share: loop.c (life, timers, mailbox, disk pool), loop_disk.c
+ * (files and directories), loop_net.c (sockets) and loop_fd.c (sockets of libraries). Not for anybody outside env/.
  */
 #pragma once
 
@@ -64,8 +64,9 @@ struct loop {
     bool has_thread;
     struct loop_pool pool;
 
-    struct list conns;     /* struct loop_conn by link, until freed */
-    struct list listeners; /* struct loop_listener by link, until freed */
+    struct list conns;      /* struct loop_conn by link, until freed */
+    struct list listeners;  /* struct loop_listener by link, until freed */
+    struct list fd_watches; /* struct loop_fd_watch by link, until unwatched */
 };
 
 static inline struct loop *loop_of(const struct env *env)
@@ -108,3 +109,12 @@ void loop_conn_interest(struct env_conn *c);
 void loop_conn_close(struct env_conn *c);
 /* Closes every socket without a callback. The memory goes when the uv loop has run its closing. */
 void loop_net_drop(struct loop *loop);
+
+/* ---- loop_fd.c: sockets that libraries own ---- */
+
+int loop_fd_watch(struct env *env, const struct env_fd_interest *interest,
+                  struct env_fd_watch **ret_watch);
+void loop_fd_unwatch(struct env_fd_watch *w);
+void loop_fd_shut_down(struct env *env, int fd);
+/* Ends every watch. The memory goes when the uv loop has run its closing. */
+void loop_fd_drop(struct loop *loop);

@@ -97,6 +97,27 @@ static void sim_work_start(struct env *env, env_fn work, env_fn done, void *arg)
     event_add(n, n->last_work_us - n->world->now_us, sim_work_run, item)->is_message = true;
 }
 
+/* Libraries with sockets of their own have no place in a simulated world. */
+static int sim_fd_watch(struct env *env, const struct env_fd_interest *interest,
+                        struct env_fd_watch **ret_watch)
+{
+    (void)env;
+    (void)interest;
+    (void)ret_watch;
+    return -E_UNSUPPORTED;
+}
+
+static void sim_fd_unwatch(struct env_fd_watch *w)
+{
+    CHECK(w == NULL); /* none was ever made */
+}
+
+static void sim_fd_shut_down(struct env *env, int fd)
+{
+    (void)env;
+    (void)fd;
+}
+
 const struct env_ops sim_env_ops = {
     .now_ms = sim_now_ms,
     .now_us = sim_now_us,
@@ -130,6 +151,9 @@ const struct env_ops sim_env_ops = {
     .conn_sendfile = sim_conn_sendfile,
     .conn_interest = sim_conn_interest,
     .conn_close = sim_conn_close,
+    .fd_watch = sim_fd_watch,
+    .fd_unwatch = sim_fd_unwatch,
+    .fd_shut_down = sim_fd_shut_down,
 };
 
 struct sim_world *sim_world_new(uint64_t seed)
