@@ -159,6 +159,13 @@ static int protocol_find(struct slice name)
     return -1;
 }
 
+/* Brackets are syntax around IPv6 addresses, never part of a host. */
+static bool host_is_valid(struct slice host)
+{
+    return host.len > 0 && memchr(host.ptr, '[', host.len) == NULL &&
+           memchr(host.ptr, ']', host.len) == NULL;
+}
+
 /* The listener's protocol: from the map, or before version 4 from its name. */
 static int endpoint_protocol(const json_t *map, const char *listener, int16_t *ret_protocol,
                              struct errmsg *em)
@@ -186,12 +193,15 @@ static int endpoint_parse(struct slice text, const json_t *map, struct model_bro
     const char *colon = memmem(text.ptr, text.len, "://", 3);
     const char *last = memrchr(text.ptr, ':', text.len);
     bool has_nul = memchr(text.ptr, 0, text.len) != NULL;
-    if (colon == NULL || colon == start || last <= colon + 3 || has_nul) {
+    if (colon == NULL || colon == start || last < colon + 3 || has_nul) {
         return errmsg_set(em, E_MALFORMED, "endpoint is not LISTENER://host:port");
     }
     struct slice host = slice_of(colon + 3, (size_t)(last - colon) - 3);
     if (host.len >= 2 && host.ptr[0] == '[' && host.ptr[host.len - 1] == ']') {
         host = slice_of(host.ptr + 1, host.len - 2);
+    }
+    if (!host_is_valid(host)) {
+        return errmsg_set(em, E_MALFORMED, "endpoint's host is not a name or an address");
     }
     struct slice digits = slice_of(last + 1, (size_t)(start + text.len - last) - 1);
     int64_t port;
@@ -201,6 +211,11 @@ static int endpoint_parse(struct slice text, const json_t *map, struct model_bro
     char *listener = slice_dup(slice_of(start, (size_t)(colon - start)));
     int16_t protocol = 0;
     int err = endpoint_protocol(map, listener, &protocol, em);
+    for (int32_t i = 0; i < broker->endpoint_count && err == 0; i++) {
+        if (strcmp(broker->endpoints[i].listener, listener) == 0) {
+            err = errmsg_set(em, E_MALFORMED, "listener %s is there twice", listener);
+        }
+    }
     if (err != 0) {
         free(listener);
         return err;
@@ -253,8 +268,8 @@ static int broker_host_port(const json_t *root, struct model_broker *broker, str
         err = metastore_json_int(root, "port", (struct metastore_json_range){0, UINT16_MAX}, &port,
                                  em);
     }
-    if (err == 0 && host.len == 0) {
-        err = errmsg_set(em, E_MALFORMED, "'host' is missing");
+    if (err == 0 && !host_is_valid(host)) {
+        err = errmsg_set(em, E_MALFORMED, "'host' is missing or not a name or an address");
     }
     if (err != 0) {
         return err;
