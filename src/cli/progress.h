@@ -24,7 +24,8 @@ struct cli_progress_row {
     int64_t source_size;     /* of the present poll: the largest replica that stays or leaves */
     int64_t gathered;        /* of the present poll: bytes on arriving replicas */
     int64_t started_ms;      /* when we first saw it */
-    int64_t ended_ms;        /* when it was gone; -1 while it moves */
+    int64_t gone_ms;         /* when it was first not listed as moving; -1 = it is */
+    int64_t ended_ms;        /* when its end was certain; -1 = not yet */
     bool is_moving;          /* as the last poll saw it */
     bool was_seen;           /* it was moving at some time */
     const char *ending;      /* "done", ...; set with ended_ms */

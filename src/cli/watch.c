@@ -15,6 +15,7 @@
 
 #define POLL_MS        1000
 #define CALL_MS        5000 /* patience for one answer; a poll has several */
+#define SETTLE_MS      3000 /* brokers learn of an end by UpdateMetadata, a little later */
 #define PLAIN_MS       5000 /* plain output: a line at least this often */
 #define PLAIN_ROWS_MAX 50   /* plain output: with more partitions only the sum is told */
 
@@ -61,6 +62,7 @@ static void row_init(struct watch *w, int32_t index, const struct klamm_partitio
     w->rows[index] = (struct cli_progress_row){.topic = ref->topic,
                                                .partition = ref->partition,
                                                .wanted = wanted,
+                                               .gone_ms = -1,
                                                .ended_ms = -1,
                                                .printed_percent = -1};
     struct buf name;
@@ -194,6 +196,19 @@ static const char *describe_ending(const struct cli_progress_row *row,
                                                           : "ended with other replicas than wanted";
 }
 
+/* A good end is believed at once; another one only when it stays. */
+static void settle_row(const struct watch *w, struct cli_progress_row *row,
+                       const struct klamm_topics *topics)
+{
+    const char *ending = describe_ending(row, topics);
+    row->gone_ms = row->gone_ms < 0 ? w->now_ms : row->gone_ms;
+    bool is_sure = ending == ending_done || row->wanted.count == 0;
+    if (is_sure || w->now_ms - row->gone_ms >= SETTLE_MS) {
+        row->ended_ms = w->now_ms;
+        row->ending = ending;
+    }
+}
+
 /* Rows whose move is gone have ended: where, Metadata tells. */
 static int settle_ended(struct watch *w, struct klamm_error *err)
 {
@@ -214,8 +229,7 @@ static int settle_ended(struct watch *w, struct klamm_error *err)
     for (int32_t i = 0; code == 0 && i < w->count; i++) {
         struct cli_progress_row *row = &w->rows[i];
         if (row->ended_ms < 0 && !row->is_moving) {
-            row->ended_ms = w->now_ms;
-            row->ending = describe_ending(row, topics);
+            settle_row(w, row, topics);
         }
     }
     klamm_topics_free(topics);
@@ -229,6 +243,7 @@ static void apply_moves(struct watch *w, const struct klamm_reassignments *moves
         struct cli_progress_row *row = &w->rows[i];
         const struct klamm_reassignment *move = cli_moves_find(moves, row->topic, row->partition);
         row->is_moving = move != NULL && row->ended_ms < 0;
+        row->gone_ms = row->is_moving ? -1 : row->gone_ms;
         if (!row->is_moving) {
             continue;
         }
