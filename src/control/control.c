@@ -8,7 +8,7 @@
 
 #include <stdlib.h>
 
-#define PARTITIONS_PER_STEP 1000
+#define PARTITIONS_PER_STEP 400
 
 struct control *control_new(const struct control_config *config)
 {
@@ -309,16 +309,18 @@ static void work(struct control *c)
     c->out->has_more = has_sweep || !list_is_empty(&c->ready) || !list_is_empty(&c->expanding);
 }
 
-void control_step(struct control *c, int64_t now_ms, const struct control_event *event,
-                  struct control_effects *out)
+void control_step(struct control *c, int64_t now_ms, const struct control_event *events,
+                  int32_t count, struct control_effects *out)
 {
     control_effects_reset(out);
     control_requests_free_answered(c);
     c->out = out;
     c->now_ms = now_ms;
-    if (!c->is_resigning || event->kind == CONTROL_ON_RESIGNED ||
-        event->kind == CONTROL_ON_REQUEST) {
-        event_take(c, event);
+    for (int32_t i = 0; i < count; i++) {
+        if (!c->is_resigning || events[i].kind == CONTROL_ON_RESIGNED ||
+            events[i].kind == CONTROL_ON_REQUEST) {
+            event_take(c, &events[i]);
+        }
     }
     if (c->is_active && !c->is_resigning) {
         control_requests_expire(c);

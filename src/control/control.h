@@ -27,7 +27,7 @@ struct control_config {
     uint64_t seed;                      /* placement and topic ids */
     int32_t partitions_default;         /* num.partitions */
     int32_t replication_factor_default; /* default.replication.factor */
-    int32_t partitions_per_step;        /* bound of a step; 0 = 1000 */
+    int32_t partitions_per_step;        /* bound of a step; 0 = 400 */
 };
 
 /* ---------------------------------------------------------------- requests */
@@ -429,9 +429,11 @@ struct control_event {
 
 struct control *control_new(const struct control_config *config);
 void control_free(struct control *c);
-/* now_ms is monotonic. out is reset first. */
-void control_step(struct control *c, int64_t now_ms, const struct control_event *event,
-                  struct control_effects *out);
+/* Takes the events in order, then does what became due. Events that come together (the outcomes of one
+ * transaction) belong into one step: what follows from them shares its writes and its requests to
+ * brokers. now_ms is monotonic. out is reset first. */
+void control_step(struct control *c, int64_t now_ms, const struct control_event *events,
+                  int32_t count, struct control_effects *out);
 /* For metrics and tests. */
 bool control_is_active(const struct control *c);
 int32_t control_moving_count(const struct control *c);

@@ -176,27 +176,22 @@ enum batch {
     BATCH_STOP_TOPIC, /* of topics being deleted */
 };
 
-/* Does the batch for this broker hold the partition? May adapt the content's flags. */
-static bool batch_has(enum batch batch, const struct core_tell *tell, int32_t broker,
-                      struct control_partition *content)
+/* Does the batch for this broker hold the partition? */
+static bool batch_has(enum batch batch, const struct core_tell *tell, int32_t broker)
 {
     const struct core_partition *p = tell->partition;
     bool is_deleting = p->topic->deletion != DELETION_NONE;
     switch (batch) {
     case BATCH_LEADER_AND_ISR:
-        content->is_new = ids_has(&tell->new_to, broker);
         return p->has_state && !is_deleting &&
-               (content->is_new || ids_has(&tell->state_to, broker));
+               (ids_has(&tell->new_to, broker) || ids_has(&tell->state_to, broker));
     case BATCH_METADATA_TO_ONE:
         return p->has_state && !tell->is_metadata_to_all && ids_has(&tell->metadata_to, broker);
     case BATCH_STOP:
-        content->is_delete = false;
         return ids_has(&tell->stop, broker);
     case BATCH_STOP_DELETE:
-        content->is_delete = true;
         return !is_deleting && ids_has(&tell->stop_delete, broker);
     case BATCH_STOP_TOPIC:
-        content->is_delete = true;
         return is_deleting && ids_has(&tell->stop_delete, broker);
     default:
         CHECK(false);
@@ -228,29 +223,38 @@ static void receiver_set(struct control *c, struct control_send *send, const str
     send->receiver_count = 1;
 }
 
+static int32_t batch_count(const struct flush *f, enum batch batch, int32_t broker)
+{
+    int32_t count = 0;
+    for (int32_t k = 0; k < f->count; k++) {
+        count += batch_has(batch, f->tells[k], broker);
+    }
+    return count;
+}
+
 static void batch_send(struct flush *f, enum batch batch, enum control_send_kind kind)
 {
     for (int32_t i = 0; i < f->broker_count; i++) {
         const struct core_broker *b = f->brokers[i];
-        struct control_partition *list = NULL;
-        int32_t count = 0;
-        for (int32_t k = 0; k < f->count; k++) {
-            struct control_partition content = f->contents[k];
-            if (!batch_has(batch, f->tells[k], b->model.id, &content)) {
-                continue;
-            }
-            if (list == NULL) {
-                list = control_effect_array(f->c, (size_t)(f->count - k), sizeof *list);
-            }
-            list[count++] = content;
+        int32_t count = batch_count(f, batch, b->model.id);
+        if (count == 0) {
+            continue;
         }
-        if (count > 0) {
-            struct control_send *send = send_add(f, kind);
-            receiver_set(f->c, send, b);
-            send->partitions = list;
-            send->partition_count = count;
-            send->is_deletion = batch == BATCH_STOP_TOPIC;
+        struct control_partition *list = control_effect_array(f->c, (size_t)count, sizeof *list);
+        int32_t at = 0;
+        for (int32_t k = 0; at < count; k++) {
+            if (batch_has(batch, f->tells[k], b->model.id)) {
+                list[at] = f->contents[k];
+                list[at].is_new = ids_has(&f->tells[k]->new_to, b->model.id);
+                list[at].is_delete = batch == BATCH_STOP_DELETE || batch == BATCH_STOP_TOPIC;
+                at++;
+            }
         }
+        struct control_send *send = send_add(f, kind);
+        receiver_set(f->c, send, b);
+        send->partitions = list;
+        send->partition_count = count;
+        send->is_deletion = batch == BATCH_STOP_TOPIC;
     }
 }
 

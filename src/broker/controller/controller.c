@@ -232,13 +232,13 @@ static void step_later(struct controller *c)
     }
 }
 
-void controller_step(struct controller *c, const struct control_event *event)
+void controller_step_all(struct controller *c, const struct control_event *events, int32_t count)
 {
     CHECK(!c->is_stepping);
     c->is_stepping = true;
     c->resign_reason = NULL;
     env_timer_stop(&c->step_timer);
-    control_step(c->core, env_now_ms(c->env), event, &c->effects);
+    control_step(c->core, env_now_ms(c->env), events, count, &c->effects);
     for (int32_t i = 0; i < c->effects.count; i++) {
         effect_perform(c, &c->effects.list[i]);
     }
@@ -250,6 +250,11 @@ void controller_step(struct controller *c, const struct control_event *event)
         controller_resign(c, reason);
         free(reason);
     }
+}
+
+void controller_step(struct controller *c, const struct control_event *event)
+{
+    controller_step_all(c, event, 1);
 }
 
 static void step_tick(void *arg)

@@ -103,6 +103,7 @@ struct controller {
 /* ---- controller.c ---- */
 void controller_log(struct controller *c, enum control_level level, const char *text);
 void controller_step(struct controller *c, const struct control_event *event);
+void controller_step_all(struct controller *c, const struct control_event *events, int32_t count);
 struct controller_pending *controller_pending_new(struct controller *c, void *item);
 /* A call about a topic, which may be gone when it ends: the name is copied. */
 struct controller_pending *controller_pending_named(struct controller *c, struct slice name);

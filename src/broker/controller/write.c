@@ -204,14 +204,22 @@ void controller_write_failed(struct controller *c, uint64_t write_id, const char
                                                .message = message});
 }
 
+/* What reading must know of a topic node that we wrote. */
+static void written_note(struct controller *c, const struct controller_write *w, int32_t version)
+{
+    if (w->kind == CONTROL_WRITE_TOPIC_CREATE) {
+        controller_topic_created(c, slice_str(w->topic));
+    } else if (w->kind == CONTROL_WRITE_TOPIC_SET) {
+        controller_topic_written(c, slice_str(w->topic), version);
+    }
+}
+
 /* Takes w, which is in no list any more. */
 static void write_over(struct controller *c, struct controller_write *w,
                        enum control_outcome outcome, int32_t version)
 {
-    if (outcome == CONTROL_WRITTEN && w->kind == CONTROL_WRITE_TOPIC_CREATE) {
-        controller_topic_created(c, slice_str(w->topic));
-    } else if (outcome == CONTROL_WRITTEN && w->kind == CONTROL_WRITE_TOPIC_SET) {
-        controller_topic_written(c, slice_str(w->topic), version);
+    if (outcome == CONTROL_WRITTEN) {
+        written_note(c, w, version);
     }
     uint64_t id = w->id;
     write_free(w);
@@ -432,24 +440,29 @@ static void batch_refused(struct controller *c, struct list *writes,
     }
 }
 
+/* All outcomes go to the core in one step, which batches what follows. */
 static void batch_written(struct controller *c, struct list *writes,
                           const struct metastore_result *result)
 {
+    struct control_event *events = xalloc((writes->count + 1) * sizeof *events);
     struct list_node *n = NULL;
     int32_t at = 1;
-    uint64_t term = c->term;
+    int32_t count = 0;
     while ((n = list_pop(writes)) != NULL) {
         struct controller_write *w = CONTAINER_OF(n, struct controller_write, link);
         int32_t version = w->ops[w->primary].kind == METASTORE_DELETE
                               ? -1
                               : result->op_stats[at + w->primary].version;
         at += w->op_count;
-        if (term != c->term) {
-            write_free(w); /* the role was lost on the way */
-        } else {
-            write_over(c, w, CONTROL_WRITTEN, version);
-        }
+        written_note(c, w, version);
+        events[count++] = (struct control_event){.kind = CONTROL_ON_WRITE_DONE,
+                                                 .write_id = w->id,
+                                                 .outcome = CONTROL_WRITTEN,
+                                                 .version = version};
+        write_free(w);
     }
+    controller_step_all(c, events, count);
+    free(events);
 }
 
 static void batch_done(void *arg, const struct metastore_result *result)

@@ -366,9 +366,9 @@ static inline void world_reply_take(struct world *w, const struct control_reply 
     }
 }
 
-static inline void world_event(struct world *w, const struct control_event *event)
+static inline void world_events(struct world *w, const struct control_event *events, int32_t count)
 {
-    control_step(w->core, w->now_ms, event, &w->out);
+    control_step(w->core, w->now_ms, events, count, &w->out);
     for (int32_t i = 0; i < w->out.count; i++) {
         const struct control_effect *e = &w->out.list[i];
         if (e->kind == CONTROL_EFFECT_WRITE) {
@@ -384,6 +384,11 @@ static inline void world_event(struct world *w, const struct control_event *even
             buf_putf(&w->log, "%s\n", e->text);
         }
     }
+}
+
+static inline void world_event(struct world *w, const struct control_event *event)
+{
+    world_events(w, event, 1);
 }
 
 /* ---- the metastore ---- */
@@ -522,38 +527,44 @@ static inline void world_other_write(struct world *w, struct world_write *k,
     }
 }
 
-/* Carries out the oldest write; is_told false: the core never hears of it. */
-static inline void world_write_carry(struct world *w, bool is_told)
+/* Carries out the oldest write and fills done. The event may point into read and into the world. */
+static inline void world_write_carry(struct world *w, struct control_event *done,
+                                     struct control_topic_read *read)
 {
     struct world_write *k = CONTAINER_OF(list_pop(&w->writes), struct world_write, link);
-    struct control_event done = {.kind = CONTROL_ON_WRITE_DONE, .write_id = k->body.id};
-    struct control_topic_read read;
+    *done = (struct control_event){.kind = CONTROL_ON_WRITE_DONE, .write_id = k->body.id};
     switch (k->body.kind) {
     case CONTROL_WRITE_STATE_CREATE:
     case CONTROL_WRITE_STATE_SET:
-        world_state_write(w, k, &done);
+        world_state_write(w, k, done);
         break;
     case CONTROL_WRITE_TOPIC_CREATE:
     case CONTROL_WRITE_TOPIC_SET:
     case CONTROL_WRITE_PARTITIONS_NODE:
-        world_topic_write(w, k, &done, &read);
+        world_topic_write(w, k, done, read);
         break;
     case CONTROL_WRITE_DELETE_QUEUE:
     case CONTROL_WRITE_DELETE_DROP:
     case CONTROL_WRITE_TOPIC_DELETE:
     case CONTROL_WRITE_PRODUCER_BLOCK:
     default:
-        world_other_write(w, k, &done);
-    }
-    if (is_told) {
-        world_event(w, &done);
+        world_other_write(w, k, done);
     }
     world_write_free(k);
 }
 
-static inline void world_write_one(struct world *w)
+/* Carries out up to max writes and tells their outcomes in one step, as one transaction's. */
+static inline void world_write_some(struct world *w, int32_t max)
 {
-    world_write_carry(w, true);
+    int32_t count = (int32_t)MIN((size_t)max, w->writes.count);
+    struct control_event *events = xalloc((size_t)(count + 1) * sizeof *events);
+    struct control_topic_read *reads = xalloc((size_t)(count + 1) * sizeof *reads);
+    for (int32_t i = 0; i < count; i++) {
+        world_write_carry(w, &events[i], &reads[i]);
+    }
+    world_events(w, events, count);
+    free(events);
+    free(reads);
 }
 
 static inline void world_answer_one(struct world *w)
@@ -576,7 +587,7 @@ static inline bool world_run_one(struct world *w)
     if (w->out.has_more) {
         world_event(w, &(struct control_event){.kind = CONTROL_ON_TICK});
     } else if (!list_is_empty(&w->writes)) {
-        world_write_one(w);
+        world_write_some(w, 1000);
     } else if (!w->holds_answers && !list_is_empty(&w->answers)) {
         world_answer_one(w);
     } else {

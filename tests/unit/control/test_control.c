@@ -229,7 +229,9 @@ static void do_failover(struct chaos *k)
     struct world *w = &k->w;
     int32_t written = draw(k, 4); /* writes that arrived before the controller died */
     for (int32_t i = 0; i < written && !list_is_empty(&w->writes); i++) {
-        world_write_carry(w, false);
+        struct control_event done;
+        struct control_topic_read read;
+        world_write_carry(w, &done, &read);
     }
     world_resign(w);
     if (draw(k, 3) == 0) {
@@ -258,7 +260,9 @@ static void do_other(struct chaos *k)
 static void one_event(struct chaos *k)
 {
     int32_t roll = draw(k, 100);
-    if (roll < 60) {
+    if (roll < 20 && !list_is_empty(&k->w.writes)) {
+        world_write_some(&k->w, 1);
+    } else if (roll < 60) {
         (void)world_run_one(&k->w);
     } else if (roll < 70) {
         do_alter(k, false);
