@@ -3,9 +3,9 @@
  * or its session's), reads them, and answers at once or waits for more. The records never pass through
  * here: the answer has gaps that the net fills from files.
  *
- * While a fetch waits it holds no files: each watch event reads everything again, which is what gives
- * one consistent answer. A session is held by at most one waiting fetch; a second request for it ends
- * the wait of the first.
+ * While a fetch waits it holds no files: when watches fire, everything it may answer with is read again
+ * at once, which is what gives one consistent answer. A session is held by at most one waiting fetch; a
+ * second request for it ends the wait of the first. Of a session only the hot partitions are read.
  */
 #include "wire/fetch.h"
 
@@ -28,14 +28,18 @@ struct fetch {
     int32_t replica_id;            /* the follower, else negative */
     struct fetch_session *session; /* NULL = none */
     bool is_incremental;
+    /* What is read: the partitions of the request, or the hot ones of the session. */
     struct fetch_item **items;
-    struct replicas_read *reads;    /* one an item */
-    int16_t *codes;                 /* one an item: the error to say */
-    struct replicas_watch *watches; /* one an item, while waiting */
+    struct replicas_read *reads; /* one an item */
+    int16_t *codes;              /* one an item: the error to say */
     int32_t count;
-    int64_t bytes; /* found by the latest reading */
-    bool has_news; /* an error, a divergence: what must be told now */
+    int32_t capacity;     /* of the arrays */
+    bool is_empty;        /* no partition is wanted at all */
+    int64_t bytes;        /* found by the latest reading */
+    bool has_news;        /* an error, a divergence: what must be told now */
+    bool is_role_changed; /* while it waited: answered with whatever there is */
     struct env_timer timer;
+    struct env_timer wake; /* watches have fired: once for all that fire together */
 };
 
 static const uint8_t no_records[1];
@@ -68,22 +72,38 @@ static int64_t count_partitions(const struct wire_fetch_request *req)
     return count;
 }
 
+/* Room for count partitions in the arrays. */
+static bool reserve(struct fetch *f, int64_t count)
+{
+    if (count > WIRE_COUNT_MAX) {
+        return false;
+    }
+    if (f->capacity >= count && f->capacity > 0) {
+        return true;
+    }
+    f->capacity = MAX((int32_t)count, MIN(f->capacity * 2, WIRE_COUNT_MAX));
+    f->items = api_array(f->r, f->capacity, sizeof *f->items);
+    f->reads = api_array(f->r, f->capacity, sizeof *f->reads);
+    f->codes = api_array(f->r, f->capacity, sizeof *f->codes);
+    return f->items != NULL && f->reads != NULL && f->codes != NULL;
+}
+
 /* The partitions of the request, from its arena. */
 static bool items_from_request(struct fetch *f)
 {
     int64_t count = count_partitions(f->req);
-    struct fetch_item *items = NULL;
-    if (count <= WIRE_COUNT_MAX) {
-        items = api_array(f->r, (int32_t)count, sizeof *items);
-        f->items = api_array(f->r, (int32_t)count, sizeof *f->items);
+    if (!reserve(f, count)) {
+        return false;
     }
-    if (items == NULL || f->items == NULL) {
+    struct fetch_item *items = api_array(f->r, (int32_t)count, sizeof *items);
+    if (items == NULL) {
         return false;
     }
     for (int32_t i = 0; i < f->req->topics_count; i++) {
         const struct wire_fetch_request_topics *topic = &f->req->topics[i];
         for (int32_t j = 0; j < topic->partitions_count; j++) {
             items[f->count] = item_of(topic, &topic->partitions[j]);
+            items[f->count].waiter = f;
             f->items[f->count] = &items[f->count];
             f->count++;
         }
@@ -91,16 +111,16 @@ static bool items_from_request(struct fetch *f)
     return true;
 }
 
-/* The partitions of the session, in its order. */
+/* The hot partitions of the session, in its order. */
 static bool items_from_session(struct fetch *f)
 {
-    struct list_node *node;
-    f->items = api_array(f->r, (int32_t)f->session->items.count, sizeof *f->items);
-    if (f->items == NULL) {
+    f->count = 0;
+    if (!reserve(f, (int64_t)f->session->hot.count)) {
         return false;
     }
-    list_foreach (node, &f->session->items) {
-        f->items[f->count++] = CONTAINER_OF(node, struct fetch_item, link);
+    struct list_node *node;
+    list_foreach (node, &f->session->hot) {
+        f->items[f->count++] = CONTAINER_OF(node, struct fetch_item, hot_link);
     }
     return true;
 }
@@ -150,9 +170,23 @@ static struct slice topic_of(const struct fetch *f, const struct fetch_item *ite
     return topic == NULL ? SLICE_NULL : slice_str(topic->name);
 }
 
+static void item_woken(void *arg, struct replicas_watch *watch, int events);
+
+/* From now on news of the partition are told. */
+static bool item_watch(struct fetch *f, struct fetch_item *item, struct slice topic)
+{
+    int mask = REPLICAS_HIGH_WATERMARK | (f->replica_id >= 0 ? REPLICAS_NEW_DATA : 0);
+    if (replicas_watch_is_active(&item->watch)) {
+        return true;
+    }
+    item->watch.arg = item;
+    return replicas_watch_start(f->r->api->parts.replicas, &item->watch, topic, item->partition,
+                                mask, item_woken);
+}
+
 static void read_one(struct fetch *f, int32_t index, int64_t bytes_left)
 {
-    const struct fetch_item *item = f->items[index];
+    struct fetch_item *item = f->items[index];
     struct replicas_read *read = &f->reads[index];
     *read = (struct replicas_read){
         .topic = topic_of(f, item),
@@ -178,16 +212,25 @@ static void read_one(struct fetch *f, int32_t index, int64_t bytes_left)
         f->codes[index] = KERR_TOPIC_AUTHORIZATION_FAILED;
         return;
     }
+    if (f->session != NULL) {
+        (void)item_watch(f, item,
+                         read->topic); /* not hosted: then the read says so, and it stays hot */
+    }
     replicas_read(f->r->api->parts.replicas, read);
     f->codes[index] = api_error(API_ERROR_PARTITION, read->err);
 }
 
-static void read_all(struct fetch *f)
+/* False when the request is too large for its arena. */
+static bool read_all(struct fetch *f)
 {
     int64_t max = MIN((int64_t)f->req->max_bytes,
                       config_get_number(settings_broker(f->r->api->parts.settings),
                                         CONFIG_BROKER_FETCH_MAX_BYTES));
     files_release(f);
+    if (f->session != NULL && !items_from_session(f)) {
+        f->count = 0;
+        return false;
+    }
     f->bytes = 0;
     f->has_news = false;
     for (int32_t i = 0; i < f->count; i++) {
@@ -195,6 +238,15 @@ static void read_all(struct fetch *f)
         f->bytes += (int64_t)f->reads[i].len;
         f->has_news = f->has_news || f->codes[i] != KERR_NONE || f->reads[i].is_diverging;
     }
+    return true;
+}
+
+/* The reader has all it may have of this partition. */
+static bool is_exhausted(const struct fetch *f, int32_t index)
+{
+    const struct replicas_read *read = &f->reads[index];
+    return f->codes[index] == KERR_NONE && !read->is_diverging &&
+           read->fetch_offset >= read->readable_end;
 }
 
 /* ---- answering ---- */
@@ -243,6 +295,8 @@ static void session_note(struct fetch *f, int32_t index)
     item->told_log_start = is_ok ? f->reads[index].log_start : -1;
     if (f->reads[index].len > 0) {
         api_fetch_session_rotate(f->session, item);
+    } else if (is_exhausted(f, index)) {
+        api_fetch_session_cool(f->session, item);
     }
 }
 
@@ -320,28 +374,32 @@ static int32_t take_spans(struct fetch *f, struct span *spans)
             }
             read->file = NULL;
         }
-        if (f->session != NULL && is_told(f, i)) {
+        if (f->session != NULL) {
             session_note(f, i);
         }
     }
     return count;
 }
 
-static void watches_stop(struct fetch *f)
+/* Stops waiting; the session may be used by others again. Its watches stand. */
+static void wait_end(struct fetch *f)
 {
-    for (int32_t i = 0; f->watches != NULL && i < f->count; i++) {
-        replicas_watch_stop(&f->watches[i]);
+    env_timer_stop(&f->timer);
+    env_timer_stop(&f->wake);
+    if (f->session != NULL) {
+        f->session->holder = NULL;
+        return;
+    }
+    for (int32_t i = 0; i < f->count; i++) {
+        replicas_watch_stop(&f->items[i]->watch);
     }
 }
 
-/* Stops waiting; the session may be used by others again. */
-static void wait_end(struct fetch *f)
+static void give_up(struct fetch *f)
 {
-    watches_stop(f);
-    env_timer_stop(&f->timer);
-    if (f->session != NULL) {
-        f->session->holder = NULL;
-    }
+    wait_end(f);
+    files_release(f);
+    api_close(f->r);
 }
 
 static void answer(struct fetch *f)
@@ -351,8 +409,7 @@ static void answer(struct fetch *f)
     struct span *spans = api_array(f->r, f->count, sizeof *spans);
     wait_end(f);
     if (spans == NULL || !fill_topics(f, &resp) || !fill_endpoints(f, &resp)) {
-        files_release(f);
-        api_close(f->r);
+        give_up(f);
         return;
     }
     resp.session_id = f->session == NULL ? 0 : f->session->id;
@@ -373,26 +430,59 @@ static void answer_error(struct api_request *r, int16_t error)
 
 static bool is_enough(const struct fetch *f)
 {
-    return f->has_news || f->count == 0 || f->bytes >= f->req->min_bytes ||
-           f->req->max_wait_ms <= 0;
+    return f->has_news || f->is_empty || f->bytes >= f->req->min_bytes || f->req->max_wait_ms <= 0;
 }
 
 static void fetch_timeout(void *arg)
 {
     struct fetch *f = arg;
-    read_all(f);
-    answer(f);
-}
-
-static void fetch_woken(void *arg, struct replicas_watch *watch, int events)
-{
-    struct fetch *f = arg;
-    (void)watch;
-    read_all(f);
-    if ((events & (REPLICAS_ROLE | REPLICAS_GONE)) != 0 || is_enough(f)) {
+    if (read_all(f)) {
         answer(f);
     } else {
-        files_release(f);
+        give_up(f);
+    }
+}
+
+/* It goes on waiting: what has nothing to tell need not be read again until its watch fires. */
+static void settle(struct fetch *f)
+{
+    files_release(f);
+    for (int32_t i = 0; f->session != NULL && i < f->count; i++) {
+        if (is_exhausted(f, i) && !is_told(f, i)) {
+            api_fetch_session_cool(f->session, f->items[i]);
+        }
+    }
+}
+
+static void fetch_woken(void *arg)
+{
+    struct fetch *f = arg;
+    if (!read_all(f)) {
+        give_up(f);
+    } else if (f->is_role_changed || is_enough(f)) {
+        answer(f);
+    } else {
+        settle(f);
+    }
+}
+
+static void item_woken(void *arg, struct replicas_watch *watch, int events)
+{
+    (void)watch;
+    struct fetch_item *item = arg;
+    struct fetch *f = item->waiter;
+    if (item->session != NULL) {
+        api_fetch_session_heat(item->session, item);
+        f = item->session->holder;
+    }
+    if (f == NULL) {
+        return;
+    }
+    bool has_role = (events & (REPLICAS_ROLE | REPLICAS_GONE)) != 0;
+    int data = f->replica_id >= 0 ? REPLICAS_NEW_DATA : REPLICAS_HIGH_WATERMARK;
+    f->is_role_changed = f->is_role_changed || has_role;
+    if ((has_role || (events & data) != 0) && !env_timer_is_active(&f->wake)) {
+        env_timer_start(&f->wake, 0);
     }
 }
 
@@ -403,18 +493,9 @@ static void fetch_orphaned(struct api_request *r)
 
 static void wait_start(struct fetch *f)
 {
-    int mask = f->replica_id >= 0 ? REPLICAS_NEW_DATA : REPLICAS_HIGH_WATERMARK;
-    files_release(f);
-    f->watches = api_array(f->r, f->count, sizeof *f->watches);
-    if (f->watches == NULL) {
-        api_close(f->r);
-        return;
-    }
-    for (int32_t i = 0; i < f->count; i++) {
-        f->watches[i].arg = f;
-        if (!replicas_watch_start(f->r->api->parts.replicas, &f->watches[i],
-                                  topic_of(f, f->items[i]), f->items[i]->partition, mask,
-                                  fetch_woken)) {
+    settle(f);
+    for (int32_t i = 0; f->session == NULL && i < f->count; i++) {
+        if (!item_watch(f, f->items[i], topic_of(f, f->items[i]))) {
             fetch_timeout(f);
             return;
         }
@@ -509,16 +590,15 @@ static int16_t session_start(struct fetch *f)
     return session_continue(f);
 }
 
-static bool items_collect(struct fetch *f)
+/* Finds out what is wanted and reads it. False when it is too large for the request's arena. */
+static bool first_reading(struct fetch *f)
 {
-    bool is_ok =
-        f->session != NULL ? items_from_session(f) : f->is_incremental || items_from_request(f);
-    if (!is_ok) {
+    bool is_listed = f->session == NULL && !f->is_incremental;
+    if (is_listed && !items_from_request(f)) {
         return false;
     }
-    f->reads = api_array(f->r, f->count, sizeof *f->reads);
-    f->codes = api_array(f->r, f->count, sizeof *f->codes);
-    return f->reads != NULL && f->codes != NULL;
+    f->is_empty = f->session != NULL ? list_is_empty(&f->session->items) : f->count == 0;
+    return read_all(f);
 }
 
 void api_handle_fetch(struct api_request *r, const void *body)
@@ -533,6 +613,7 @@ void api_handle_fetch(struct api_request *r, const void *body)
     f->req = body;
     f->replica_id = r->version < 15 ? f->req->replica_id : f->req->replica_state.replica_id;
     env_timer_init(&f->timer, r->api->parts.env, fetch_timeout, f);
+    env_timer_init(&f->wake, r->api->parts.env, fetch_woken, f);
     if (f->replica_id >= 0 && !api_is_allowed_on_cluster(r, AUTH_OPERATION_CLUSTER_ACTION)) {
         answer_error(r, KERR_CLUSTER_AUTHORIZATION_FAILED);
         return;
@@ -542,12 +623,12 @@ void api_handle_fetch(struct api_request *r, const void *body)
         answer_error(r, error);
         return;
     }
-    if (!items_collect(f)) {
-        api_close(r);
-        return;
+    if (f->replica_id >= 0) {
+        replicas_follower_fetched(r->api->parts.replicas, f->replica_id);
     }
-    read_all(f);
-    if (is_enough(f)) {
+    if (!first_reading(f)) {
+        give_up(f);
+    } else if (is_enough(f)) {
         answer(f);
     } else {
         wait_start(f);

@@ -30,7 +30,9 @@ int32_t api_fetch_sessions_count(const struct fetch_sessions *s)
 
 static void item_remove(struct fetch_session *session, struct fetch_item *item)
 {
+    replicas_watch_stop(&item->watch);
     HASH_DELETE(hh, session->by_key, item);
+    list_remove(&session->hot, &item->hot_link);
     list_remove(&session->items, &item->link);
     free(item->key);
     free(item);
@@ -96,6 +98,7 @@ struct fetch_session *api_fetch_session_open(struct fetch_sessions *s,
     session->is_follower = wish->is_follower;
     session->used_ms = wish->now_ms;
     list_init(&session->items);
+    list_init(&session->hot);
     HASH_ADD(hh, s->by_id, id, sizeof session->id, session);
     list_push_back(&s->by_use, &session->link);
     return session;
@@ -142,6 +145,7 @@ int api_fetch_session_put(struct fetch_session *session, const struct fetch_item
         item->fetch_offset = facts->fetch_offset;
         item->log_start_offset = facts->log_start_offset;
         item->bytes_max = facts->bytes_max;
+        api_fetch_session_heat(session, item);
         return 0;
     }
     if (session->items.count >= FETCH_SESSION_ITEMS_MAX) {
@@ -150,12 +154,14 @@ int api_fetch_session_put(struct fetch_session *session, const struct fetch_item
     }
     item = xmemdup(facts, sizeof *facts);
     item->key = key;
+    item->session = session;
     item->link = (struct list_node){0};
     if (!session->is_by_id) {
         item->topic = slice_of(key, len - sizeof(int32_t));
     }
     HASH_ADD_KEYPTR(hh, session->by_key, item->key, len, item);
     list_push_back(&session->items, &item->link);
+    api_fetch_session_heat(session, item);
     return 0;
 }
 
@@ -171,10 +177,24 @@ void api_fetch_session_forget(struct fetch_session *session, const struct fetch_
     }
 }
 
+void api_fetch_session_heat(struct fetch_session *session, struct fetch_item *item)
+{
+    if (!list_has(&item->hot_link)) {
+        list_push_back(&session->hot, &item->hot_link);
+    }
+}
+
+void api_fetch_session_cool(struct fetch_session *session, struct fetch_item *item)
+{
+    list_remove(&session->hot, &item->hot_link);
+}
+
 void api_fetch_session_rotate(struct fetch_session *session, struct fetch_item *item)
 {
     list_remove(&session->items, &item->link);
     list_push_back(&session->items, &item->link);
+    list_remove(&session->hot, &item->hot_link);
+    list_push_back(&session->hot, &item->hot_link);
 }
 
 int32_t api_fetch_epoch_next(int32_t epoch)

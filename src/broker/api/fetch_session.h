@@ -1,7 +1,10 @@
 /*
  * Incremental fetch sessions (KIP-227, protocol.md 6.3): what a client or follower wants to fetch is
- * remembered between its requests, in an order that rotates for fairness. Pure bookkeeping: reading
+ * remembered between its requests, in an order that rotates for fairness. Bookkeeping only: reading
  * and answering is fetch.c.
+ *
+ * Of the partitions of a session only the hot ones have to be read: those that were asked anew, that had
+ * data or an error, or whose watch fired. So idle partitions cost nothing, however many they are.
  *
  * Invariants: at most `slots` sessions; a held session (one whose request is parked) is never evicted;
  * a session speaks names or ids, never both. One home shard.
@@ -13,6 +16,7 @@
 #include "base/map.h"
 #include "base/slice.h"
 #include "base/uuid.h"
+#include "broker/replicas/replicas.h"
 
 #define FETCH_SESSION_ITEMS_MAX 200000 /* partitions of one session */
 #define FETCH_SESSION_IDLE_MS   120000 /* an idle one may be evicted for a newcomer */
@@ -31,6 +35,10 @@ struct fetch_item {
     int32_t bytes_max;
     int64_t told_high_watermark; /* what the last answer said; -1 = nothing, or an error */
     int64_t told_log_start;
+    void *waiter;                  /* without a session: the request that waits for it */
+    struct fetch_session *session; /* NULL = none */
+    struct replicas_watch watch;   /* standing in a session, else while the request waits */
+    struct list_node hot_link;     /* in session->hot */
     /* Private: in a session only. */
     struct list_node link;
     UT_hash_handle hh;
@@ -43,7 +51,8 @@ struct fetch_session {
     bool is_by_id;
     bool is_follower;
     void *holder;      /* the parked request that uses it, or NULL */
-    struct list items; /* of struct fetch_item, in the order they are read */
+    struct list items; /* of struct fetch_item */
+    struct list hot;   /* those to be read, in that order */
     /* Private. */
     struct fetch_item *by_key;
     int64_t used_ms;
@@ -70,9 +79,14 @@ struct fetch_session *api_fetch_session_find(struct fetch_sessions *s, int32_t i
 /* Frees it; it must not be held. */
 void api_fetch_session_close(struct fetch_sessions *s, struct fetch_session *session);
 
-/* Adds the partition or updates what is asked of it; facts told stay. -E_TOO_LARGE at the bound. */
+/* Adds the partition or updates what is asked of it; facts told stay; it is hot. -E_TOO_LARGE at the
+ * bound. */
 int api_fetch_session_put(struct fetch_session *session, const struct fetch_item *facts) MUST_CHECK;
 void api_fetch_session_forget(struct fetch_session *session, const struct fetch_item *key);
+/* It has to be read. */
+void api_fetch_session_heat(struct fetch_session *session, struct fetch_item *item);
+/* There is nothing to read until its watch fires. */
+void api_fetch_session_cool(struct fetch_session *session, struct fetch_item *item);
 /* Behind all others: it has just returned data. */
 void api_fetch_session_rotate(struct fetch_session *session, struct fetch_item *item);
 /* From epoch to the next: 2^31-1 goes to 1. */

@@ -22,6 +22,7 @@
 
 #define REPLICAS_TOPIC_LEN_MAX 249
 #define REPLICAS_FETCHERS_MAX  16
+#define REPLICAS_FOLLOWERS_MAX 1024
 
 /* The copying from one leader over one connection: one request at a time, for many partitions. */
 struct replicas_fetcher {
@@ -177,6 +178,12 @@ struct replicas_flush {
     struct plog_flush *flush;
 };
 
+/* When a follower was last heard of. */
+struct replicas_follower {
+    int32_t broker;
+    int64_t fetch_ms;
+};
+
 /* ---- all of it ---- */
 
 struct replicas {
@@ -204,9 +211,10 @@ struct replicas {
 
     /* In-sync sets (isr.c). */
     struct env_timer shrink_timer;
-    struct env_timer isr_timer; /* retry */
-    struct list isr_queue;      /* partitions with a proposal to send */
-    struct list isr_sent;       /* ... in the request under way */
+    struct env_timer isr_timer;   /* retry */
+    struct env_timer nudge_timer; /* replicas may join: their sessions should look */
+    struct list isr_queue;        /* partitions with a proposal to send */
+    struct list isr_sent;         /* ... in the request under way */
     struct net_peer *controller;
     char *controller_host;
     uint16_t controller_port;
@@ -217,6 +225,9 @@ struct replicas {
     struct list fetchers;
     struct list homeless;
     struct arena arena; /* for one request or answer at a time */
+
+    struct replicas_follower followers[REPLICAS_FOLLOWERS_MAX];
+    int32_t follower_count;
 
     /* Throttles (throttle.c). */
     struct replica_throttle leader_throttle;

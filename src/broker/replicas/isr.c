@@ -15,6 +15,7 @@
 
 #include <stdlib.h>
 
+#define NUDGE_MS          200 /* after news that may let replicas join */
 #define ISR_RETRY_MS      50
 #define ISR_BATCH_MAX     1000 /* partitions in one request */
 #define ISR_TIMEOUT_MS    30000
@@ -24,6 +25,23 @@
 #define ISR_VERSION_IDS   3
 
 /* ---- looking for members that fell behind ---- */
+
+/*
+ * A replica joins when it fetches, but a fetch session does not name what has not changed: a partition
+ * that could grow its set now is brought to the attention of its followers' sessions.
+ */
+static void nudge(void *arg)
+{
+    struct replicas *r = arg;
+    struct list_node *node;
+    list_foreach (node, &r->all) {
+        struct replicas_partition *p = CONTAINER_OF(node, struct replicas_partition, link);
+        if (p->core.role == REPLICA_LEADER && p->core.pending == REPLICA_PENDING_NONE &&
+            p->core.state.isr.count < p->core.state.replicas.count) {
+            replicas_partition_notify(p, REPLICAS_HIGH_WATERMARK);
+        }
+    }
+}
 
 static void shrink_due(void *arg)
 {
@@ -42,7 +60,15 @@ static void shrink_due(void *arg)
             replicas_partition_advance(p);
         }
     }
+    nudge(r);
     env_timer_start(&r->shrink_timer, MAX(r->config.lag_time_max_ms / 2, 1));
+}
+
+static void nudge_soon(struct replicas *r)
+{
+    if (!env_timer_is_active(&r->nudge_timer)) {
+        env_timer_start(&r->nudge_timer, NUDGE_MS);
+    }
 }
 
 static void retry_due(void *arg)
@@ -56,6 +82,7 @@ void replicas_isr_init(struct replicas *r)
     list_init(&r->isr_sent);
     env_timer_init(&r->shrink_timer, r->env, shrink_due, r);
     env_timer_init(&r->isr_timer, r->env, retry_due, r);
+    env_timer_init(&r->nudge_timer, r->env, nudge, r);
     env_timer_start(&r->shrink_timer, MAX(r->config.lag_time_max_ms / 2, 1));
 }
 
@@ -63,6 +90,7 @@ void replicas_isr_free(struct replicas *r)
 {
     env_timer_stop(&r->shrink_timer);
     env_timer_stop(&r->isr_timer);
+    env_timer_stop(&r->nudge_timer);
     net_peer_free(r->controller);
     r->controller = NULL;
     free(r->controller_host);
@@ -90,6 +118,7 @@ void replicas_isr_metadata_changed(struct replicas *r)
     const char *host;
     uint16_t port;
     int32_t id = r->hooks.controller(r->hooks.arg);
+    nudge_soon(r); /* a broker may be alive that was not */
     if (r->controller == NULL || id < 0 || !r->hooks.endpoint(r->hooks.arg, id, &host, &port) ||
         (r->controller_port == port && strcmp(r->controller_host, host) == 0)) {
         return;
@@ -123,6 +152,7 @@ static void count_result(struct replicas *r, enum replica_pending kind, bool is_
 {
     if (!is_committed) {
         r->totals.isr_update_failures++;
+        nudge_soon(r);
     } else if (kind == REPLICA_PENDING_EXPAND) {
         r->totals.isr_expands++;
     } else {

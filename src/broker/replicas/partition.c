@@ -249,10 +249,27 @@ void replicas_partition_advance(struct replicas_partition *p)
     }
 }
 
+/* Followers that had everything until now were in step until they were last heard of, although their
+ * sessions do not read idle partitions. */
+static void note_caught_up(struct replicas_partition *p)
+{
+    const struct replicas *r = p->replicas;
+    for (int32_t i = 0; i < p->core.remote_count; i++) {
+        struct replica_remote *remote = &p->core.remotes[i];
+        for (int32_t j = 0; remote->log_end == p->core.log_end && j < r->follower_count; j++) {
+            if (r->followers[j].broker == remote->id) {
+                remote->caught_up_ms = MAX(remote->caught_up_ms, r->followers[j].fetch_ms);
+                break;
+            }
+        }
+    }
+}
+
 void replicas_partition_log_moved(struct replicas_partition *p)
 {
     int64_t old_end = p->core.log_end;
     int64_t old_mark = p->core.high_watermark;
+    note_caught_up(p);
     replica_core_set_log_end(&p->core, plog_end_offset(p->log));
     if (p->core.high_watermark < plog_start_offset(p->log)) {
         p->core.high_watermark = plog_start_offset(p->log);

@@ -146,6 +146,7 @@ static int read_partition(struct replicas_partition *p, struct replicas_read *re
         read->high_watermark = p->core.high_watermark;
         read->last_stable_offset = replicas_partition_stable_offset(p);
         read->log_start = plog_start_offset(p->log);
+        read->readable_end = upper_of(p, read->replica_id, read->is_read_committed);
     }
     return err;
 }
@@ -163,7 +164,24 @@ void replicas_read(struct replicas *r, struct replicas_read *read)
     read->file = NULL;
     read->pos = 0;
     read->len = 0;
+    read->readable_end = -1;
     read->err = read_partition(replicas_partition_find(r, read->topic, read->partition), read);
+}
+
+void replicas_follower_fetched(struct replicas *r, int32_t follower)
+{
+    int64_t now_ms = env_now_ms(r->env);
+    for (int32_t i = 0; i < r->follower_count; i++) {
+        if (r->followers[i].broker == follower) {
+            r->followers[i].fetch_ms = now_ms;
+            return;
+        }
+    }
+    if (r->follower_count == REPLICAS_FOLLOWERS_MAX) {
+        return; /* its partitions are judged by their own reads */
+    }
+    r->followers[r->follower_count++] =
+        (struct replicas_follower){.broker = follower, .fetch_ms = now_ms};
 }
 
 void replicas_read_sent(struct replicas *r, const struct replicas_read *read)

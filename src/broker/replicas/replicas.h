@@ -244,7 +244,8 @@ struct replicas_read {
     int32_t leader_epoch;  /* ditto */
     struct env_file *file; /* one reference for the caller when len > 0, else NULL */
     uint64_t pos;
-    size_t len; /* bytes of whole batches */
+    size_t len;           /* bytes of whole batches */
+    int64_t readable_end; /* the reader may read below this; -1 on error */
 };
 
 /*
@@ -253,6 +254,11 @@ struct replicas_read {
  * for a parked fetch that was woken is harmless. Never waits.
  */
 void replicas_read(struct replicas *r, struct replicas_read *read);
+/*
+ * A fetch of this follower has arrived. Its partitions at the log end count as caught up, even where a
+ * session leaves them unread: call it for every fetch of a follower.
+ */
+void replicas_follower_fetched(struct replicas *r, int32_t follower);
 /* Bytes that read->file holds were sent to the follower: counted as replication and reassignment
  * traffic. Called by the Fetch handler when it answers; a woken-again read counts once. */
 void replicas_read_sent(struct replicas *r, const struct replicas_read *read);
@@ -289,6 +295,10 @@ struct replicas_watch {
  */
 bool replicas_watch_start(struct replicas *r, struct replicas_watch *watch, struct slice topic,
                           int32_t partition, int mask, replicas_watch_fn fn) MUST_CHECK;
+static inline bool replicas_watch_is_active(const struct replicas_watch *watch)
+{
+    return watch->partition != NULL;
+}
 /* Harmless when it is not watching. Fine from inside fn. */
 void replicas_watch_stop(struct replicas_watch *watch);
 

@@ -315,6 +315,45 @@ static void session_tells_only_what_changed(void **state)
     bench_stop(&b);
 }
 
+/* What is idle is left unread until it changes, and then it is told although nobody names it again. */
+static void idle_partition_of_a_session_wakes_its_waiting_fetch(void **state)
+{
+    (void)state;
+    struct bench b = {0};
+    bench_start(&b, NULL);
+    bench_lead(&b);
+    struct ask ask = ask_default();
+    ask.session_epoch = 0;
+    int32_t id = fetch(&b, &ask)->session_id;
+    ask.session_id = id;
+    ask.has_no_topics = true;
+    for (int32_t epoch = 1; epoch <= 3; epoch++) {
+        ask.session_epoch = epoch;
+        assert_int_equal(fetch(&b, &ask)->responses_count, 0);
+    }
+    ask.session_epoch = 4;
+    ask.wait_ms = 50000;
+    struct asking a;
+    asking_fill(&a, &ask);
+    struct bench_call call = {.key = WIRE_KEY_FETCH, .version = 12};
+    bench_call_start(&b, &call, &a.req);
+    bench_run(&b, 500);
+    assert_false(call.is_done);
+    struct net_peer *waiting = b.peer;
+    struct net_peer_config config = {.host = "server",
+                                     .port = api_port(b.api),
+                                     .response_bytes_max = 1 << 20,
+                                     .backoff_ms = 10,
+                                     .connect_timeout_ms = 1000};
+    b.peer = net_peer_new(sim_node_env(b.client), &config);
+    bench_append(&b, 1);
+    bench_run(&b, 10);
+    assert_true(call.is_done);
+    assert_int_equal(batch_count(&only_partition(call.resp)->records), 1);
+    net_peer_free(waiting);
+    bench_stop(&b);
+}
+
 static void wrong_sessions_are_refused_as_a_whole(void **state)
 {
     (void)state;
@@ -383,6 +422,7 @@ int main(void)
         cmocka_unit_test(abandoned_fetch_is_forgotten),
         cmocka_unit_test(diverging_follower_is_told_where_to_cut),
         cmocka_unit_test(session_tells_only_what_changed),
+        cmocka_unit_test(idle_partition_of_a_session_wakes_its_waiting_fetch),
         cmocka_unit_test(wrong_sessions_are_refused_as_a_whole),
         cmocka_unit_test(sessions_are_declined_without_slots),
     };

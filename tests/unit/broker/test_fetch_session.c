@@ -160,9 +160,36 @@ static void epoch_wraps_to_one(void **state)
     assert_int_equal(api_fetch_epoch_next(INT32_MAX), 1);
 }
 
+static int hot_count(const struct fetch_session *session)
+{
+    return (int)session->hot.count;
+}
+
+static void only_hot_partitions_are_listed_for_reading(void **state)
+{
+    (void)state;
+    struct fetch_sessions *s = api_fetch_sessions_new(1);
+    struct fetch_session *session = open_at(s, 1, true, 0);
+    put(session, "a", 0, 0);
+    put(session, "b", 0, 0);
+    assert_int_equal(hot_count(session), 2);
+    struct fetch_item *first = item_at(session, 0);
+    api_fetch_session_cool(session, first);
+    api_fetch_session_cool(session, first);
+    assert_int_equal(hot_count(session), 1);
+    put(session, "a", 0, 5);
+    api_fetch_session_heat(session, first);
+    assert_int_equal(hot_count(session), 2);
+    api_fetch_session_cool(session, first);
+    api_fetch_session_forget(session, first);
+    assert_int_equal(hot_count(session), 1);
+    api_fetch_sessions_free(s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(only_hot_partitions_are_listed_for_reading),
         cmocka_unit_test(newcomer_waits_until_a_session_is_idle),
         cmocka_unit_test(follower_takes_the_slot_of_a_client),
         cmocka_unit_test(held_session_is_not_evicted),
