@@ -201,6 +201,11 @@ int64_t env_conn_writev(struct env_conn *c, const struct iovec *iov, int count)
     return c->env->ops->conn_writev(c, iov, count);
 }
 
+void env_conn_hint_more(struct env_conn *c, bool more)
+{
+    c->has_more = more;
+}
+
 int64_t env_conn_sendfile(struct env_conn *c, struct env_file *f, uint64_t pos, size_t len)
 {
     return c->env->ops->conn_sendfile(c, f, pos, len);

@@ -151,6 +151,9 @@ const char *env_conn_peer(const struct env_conn *c);
 int64_t env_conn_read(struct env_conn *c, void *ptr, size_t len) MUST_CHECK;
 /* Bytes taken (> 0), -E_AGAIN, or -E_CLOSED and others. Partial writes are usual. */
 int64_t env_conn_writev(struct env_conn *c, const struct iovec *iov, int count) MUST_CHECK;
+/* Whether more bytes follow the next writev at once, so that they may leave together: the other side
+ * wakes up once. A hint; stays until it is changed. */
+void env_conn_hint_more(struct env_conn *c, bool more);
 /* From the file to the socket without a copy; as writev. -E_TRUNCATED when the file ends early. */
 int64_t env_conn_sendfile(struct env_conn *c, struct env_file *f, uint64_t pos,
                           size_t len) MUST_CHECK;
@@ -259,5 +262,6 @@ struct env_conn {
     void *arg;
     bool wants_read;
     bool wants_write;
+    bool has_more; /* env_conn_hint_more */
     char peer[64];
 };

@@ -569,7 +569,13 @@ int64_t loop_conn_writev(struct env_conn *conn, const struct iovec *iov, int cou
     if (c->state != CONN_OPEN) {
         return c->state == CONN_CLOSING ? -E_CLOSED : -E_AGAIN;
     }
-    ssize_t wrote = writev(c->fd, iov, MIN(count, IOV_WRITE_MAX));
+    union {
+        const struct iovec *in;
+        struct iovec *out;
+    } vector = {.in = iov}; /* struct msghdr has no const form */
+    struct msghdr message = {.msg_iov = vector.out,
+                             .msg_iovlen = (size_t)MIN(count, IOV_WRITE_MAX)};
+    ssize_t wrote = sendmsg(c->fd, &message, MSG_NOSIGNAL | (conn->has_more ? MSG_MORE : 0));
     return wrote < 0 ? conn_io_failed(c, errno) : wrote;
 }
 

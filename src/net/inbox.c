@@ -174,11 +174,12 @@ static enum inbox_state read_direct(struct inbox *in, struct env_conn *conn, boo
     }
     in->frame->len += (size_t)got;
     in->read_bytes += (uint64_t)got;
-    *ret_is_full = (size_t)got == room;
-    if (in->frame->len == in->frame_size && !frame_hand_up(in, arg)) {
-        return INBOX_STOPPED;
+    if (in->frame->len < in->frame_size) {
+        *ret_is_full = (size_t)got == room;
+        return INBOX_DRAINED;
     }
-    return INBOX_DRAINED;
+    /* Most often nothing follows a large frame: the loop tells if it does. */
+    return frame_hand_up(in, arg) ? INBOX_DRAINED : INBOX_STOPPED;
 }
 
 /* One read through the scratch buffer. */

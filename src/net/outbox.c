@@ -153,9 +153,10 @@ static void outbox_advance(struct outbox *out, uint64_t len)
 }
 
 /* The memory at the front of the queue, up to the first file range. Returns the count. */
-static int outbox_gather(const struct outbox *out, struct iovec *iov)
+static int outbox_gather(const struct outbox *out, struct iovec *iov, bool *ret_has_more)
 {
     int count = 0;
+    *ret_has_more = true;
     struct list_node *n;
     list_foreach (n, &out->frames) {
         const struct outbox_frame *frame = frame_at(n);
@@ -171,6 +172,7 @@ static int outbox_gather(const struct outbox *out, struct iovec *iov)
             iov[count++] = (struct iovec){.iov_base = base.out, .iov_len = piece->len};
         }
     }
+    *ret_has_more = false;
     return count;
 }
 
@@ -183,7 +185,9 @@ static int64_t outbox_send(struct outbox *out, struct env_conn *conn)
         return env_conn_sendfile(conn, piece->file, piece->pos, piece->len);
     }
     struct iovec iov[IOV_MAX_COUNT];
-    int count = outbox_gather(out, iov);
+    bool has_more = false;
+    int count = outbox_gather(out, iov, &has_more);
+    env_conn_hint_more(conn, has_more);
     return env_conn_writev(conn, iov, count);
 }
 

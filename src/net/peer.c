@@ -16,7 +16,7 @@
 
 #include <stdlib.h>
 
-#define SCRATCH_BYTES       ((size_t)8 << 10)
+#define SCRATCH_BYTES       ((size_t)32 << 10)
 #define POOL_KEEP_BYTES_MAX ((size_t)32 << 20)
 #define TRIM_MS             10000 /* without an answer for so long, kept memory is freed */
 #define CORRELATION_POS     4     /* in the request header, without the size */

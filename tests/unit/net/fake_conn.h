@@ -19,6 +19,7 @@ struct fake_conn {
     size_t window;    /* bytes it takes before -E_AGAIN */
     int reads;
     int writes;
+    int writes_with_more; /* that came with env_conn_hint_more */
 };
 
 struct fake_file {
@@ -54,6 +55,7 @@ static int64_t fake_writev(struct env_conn *c, const struct iovec *iov, int coun
     struct fake_conn *f = CONTAINER_OF(c, struct fake_conn, conn);
     int64_t total = 0;
     f->writes++;
+    f->writes_with_more += c->has_more ? 1 : 0;
     for (int i = 0; i < count; i++) {
         int64_t took = fake_take(f, iov[i].iov_base, iov[i].iov_len);
         total += took < 0 ? 0 : took;

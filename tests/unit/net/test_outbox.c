@@ -85,6 +85,8 @@ static void gaps_are_filled_in_order(void **state)
     assert_int_equal(f->outbox.bytes, 15);
     assert_int_equal(net_outbox_flush(&f->outbox, &f->conn.conn), 0);
     assert_output(f, "\0\0\0\x0b<abc|0wxyz>", 15);
+    assert_int_equal(f->conn.writes, 3); /* around two gaps; the bytes before one may wait for it */
+    assert_int_equal(f->conn.writes_with_more, 2);
     assert_int_equal(f->outbox.bytes, 0);
     assert_false(f->conn.conn.wants_write);
 }
