@@ -1,0 +1,181 @@
+/*
+ * CreateTopics over the wire, on a broker with its controller.
+ */
+#include "base/check.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include "auth/acl.h"
+#include "cluster.h"
+#include "model/config.h"
+#include "model/kerr.h"
+
+static const struct wire_create_topics_response *
+create(struct cluster *c, int16_t version, struct wire_create_topics_request_topics *topics,
+       int32_t count)
+{
+    struct wire_create_topics_request req = {
+        .topics = topics, .topics_count = count, .timeout_ms = 10000};
+    const struct wire_create_topics_response *resp =
+        cluster_call_v(c, 1, WIRE_KEY_CREATE_TOPICS, version, &req);
+    assert_non_null(resp);
+    assert_int_equal(resp->topics_count, count);
+    return resp;
+}
+
+static struct wire_create_topics_request_topics topic_of(const char *name)
+{
+    return (struct wire_create_topics_request_topics){
+        .name = slice_str(name), .num_partitions = -1, .replication_factor = -1};
+}
+
+static void every_version_creates_with_the_defaults(void **state)
+{
+    (void)state;
+    static const struct broker_setting settings[] = {{"num.partitions", "3"}};
+    struct cluster c = {.settings = settings, .setting_count = 1};
+    cluster_start(&c, 1);
+    for (int16_t version = 2; version <= 7; version++) {
+        char name[8];
+        (void)snprintf(name, sizeof name, "t%d", version);
+        struct wire_create_topics_request_topics topic = topic_of(name);
+        const struct wire_create_topics_response_topics *out =
+            &create(&c, version, &topic, 1)->topics[0];
+        assert_true(slice_equal_str(out->name, name));
+        assert_int_equal(out->error_code, KERR_NONE);
+        assert_int_equal(uuid_is_zero(out->topic_id), version < 7);
+        assert_int_equal(out->num_partitions, version >= 5 ? 3 : -1);
+        assert_int_equal(out->replication_factor, version >= 5 ? 1 : -1);
+        assert_int_equal(out->configs_count, version >= 5 ? config_count(CONFIG_SCOPE_TOPIC) : -1);
+        cluster_run(&c, 1000);
+        assert_non_null(cluster_partition(&c, 1, name, 2));
+    }
+    cluster_stop(&c);
+}
+
+static void refused_topics_say_why_and_leave_the_others_alone(void **state)
+{
+    (void)state;
+    struct cluster c = {0};
+    cluster_start(&c, 1);
+    struct wire_create_topics_request_topics_configs wrong = {.name = slice_str("retention.ms"),
+                                                              .value = slice_str("soon")};
+    struct wire_create_topics_request_topics_configs null = {.name = slice_str("retention.ms")};
+    struct wire_create_topics_request_topics topics[] = {
+        topic_of("good"),  topic_of("a b"),   topic_of("config"), topic_of("null"),
+        topic_of("twice"), topic_of("twice"), topic_of("factor"),
+    };
+    topics[2].configs = &wrong;
+    topics[2].configs_count = 1;
+    topics[3].configs = &null;
+    topics[3].configs_count = 1;
+    topics[6].replication_factor = 2;
+    static const int16_t codes[] = {
+        KERR_NONE,
+        KERR_INVALID_TOPIC_EXCEPTION,
+        KERR_INVALID_CONFIG,
+        KERR_INVALID_CONFIG,
+        KERR_INVALID_REQUEST,
+        KERR_INVALID_REQUEST,
+        KERR_INVALID_REPLICATION_FACTOR,
+    };
+    const struct wire_create_topics_response *resp = create(&c, 7, topics, ARRAY_LEN(topics));
+    for (size_t i = 0; i < ARRAY_LEN(topics); i++) {
+        assert_int_equal(resp->topics[i].error_code, codes[i]);
+        assert_true(slice_equal(resp->topics[i].name, topics[i].name));
+    }
+    assert_true(
+        slice_equal_str(resp->topics[2].error_message,
+                        "Invalid value soon for configuration retention.ms: not a whole number"));
+    cluster_run(&c, 1000);
+    assert_non_null(cluster_partition(&c, 1, "good", 0));
+    assert_int_equal(create(&c, 7, topics, 1)->topics[0].error_code, KERR_TOPIC_ALREADY_EXISTS);
+    cluster_stop(&c);
+}
+
+static void settings_and_placement_are_kept(void **state)
+{
+    (void)state;
+    struct cluster c = {0};
+    cluster_start(&c, 2);
+    int32_t brokers[] = {2, 1};
+    struct wire_create_topics_request_topics_assignments assignment = {.broker_ids = brokers,
+                                                                       .broker_ids_count = 2};
+    struct wire_create_topics_request_topics_configs config = {
+        .name = slice_str("min.insync.replicas"), .value = slice_str("2")};
+    struct wire_create_topics_request_topics topic = topic_of("t");
+    topic.assignments = &assignment;
+    topic.assignments_count = 1;
+    topic.configs = &config;
+    topic.configs_count = 1;
+    struct wire_create_topics_request req = {
+        .topics = &topic, .topics_count = 1, .timeout_ms = 10000};
+    const struct wire_create_topics_response *resp =
+        cluster_call_v(&c, cluster_controller(&c), WIRE_KEY_CREATE_TOPICS, 7, &req);
+    assert_int_equal(resp->topics[0].error_code, KERR_NONE);
+    bool is_told = false;
+    for (int32_t i = 0; i < resp->topics[0].configs_count; i++) {
+        const struct wire_create_topics_response_topics_configs *told = &resp->topics[0].configs[i];
+        is_told = is_told ||
+                  (slice_equal_str(told->name, "min.insync.replicas") &&
+                   slice_equal_str(told->value, "2") && told->config_source == CONFIG_SOURCE_TOPIC);
+    }
+    assert_true(is_told);
+    cluster_run(&c, 1000);
+    const struct wire_metadata_response_topics_partitions *p = cluster_partition(&c, 1, "t", 0);
+    assert_int_equal(p->replica_nodes_count, 2);
+    assert_int_equal(p->replica_nodes[0], 2);
+    assert_int_equal(p->leader_id, 2);
+    cluster_stop(&c);
+}
+
+static void validate_only_creates_nothing(void **state)
+{
+    (void)state;
+    struct cluster c = {0};
+    cluster_start(&c, 1);
+    struct wire_create_topics_request_topics topic = topic_of("t");
+    struct wire_create_topics_request req = {
+        .topics = &topic, .topics_count = 1, .timeout_ms = 1000, .validate_only = true};
+    const struct wire_create_topics_response *resp =
+        cluster_call(&c, 1, WIRE_KEY_CREATE_TOPICS, &req);
+    assert_int_equal(resp->topics[0].error_code, KERR_NONE);
+    cluster_run(&c, 1000);
+    assert_null(cluster_partition(&c, 1, "t", 0));
+    cluster_stop(&c);
+}
+
+static void create_permission_is_needed(void **state)
+{
+    (void)state;
+    struct auth_acl acl = {.resource_type = AUTH_RESOURCE_CLUSTER,
+                           .pattern = AUTH_PATTERN_LITERAL,
+                           .operation = AUTH_OPERATION_CLUSTER_ACTION,
+                           .permission = AUTH_PERMISSION_ALLOW,
+                           .resource_name = slice_str(AUTH_CLUSTER_NAME),
+                           .principal = slice_str(AUTH_PRINCIPAL_ANY),
+                           .host = slice_str("*")};
+    struct auth_acls acls = {.acls = &acl, .acl_count = 1};
+    struct cluster c = {.acls = &acls};
+    cluster_start(&c, 1);
+    struct wire_create_topics_request_topics topic = topic_of("t");
+    assert_int_equal(create(&c, 7, &topic, 1)->topics[0].error_code,
+                     KERR_TOPIC_AUTHORIZATION_FAILED);
+    cluster_stop(&c);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_version_creates_with_the_defaults),
+        cmocka_unit_test(refused_topics_say_why_and_leave_the_others_alone),
+        cmocka_unit_test(settings_and_placement_are_kept),
+        cmocka_unit_test(validate_only_creates_nothing),
+        cmocka_unit_test(create_permission_is_needed),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
