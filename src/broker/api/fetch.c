@@ -175,13 +175,13 @@ static void item_woken(void *arg, struct replicas_watch *watch, int events);
 /* From now on news of the partition are told. */
 static bool item_watch(struct fetch *f, struct fetch_item *item, struct slice topic)
 {
-    int mask = REPLICAS_HIGH_WATERMARK | (f->replica_id >= 0 ? REPLICAS_NEW_DATA : 0);
     if (replicas_watch_is_active(&item->watch)) {
         return true;
     }
     item->watch.arg = item;
-    return replicas_watch_start(f->r->api->parts.replicas, &item->watch, topic, item->partition,
-                                mask, item_woken);
+    item->watch.fn = item_woken;
+    item->watch.mask = REPLICAS_HIGH_WATERMARK | (f->replica_id >= 0 ? REPLICAS_NEW_DATA : 0);
+    return replicas_watch_start(f->r->api->parts.replicas, &item->watch, topic, item->partition);
 }
 
 static void read_one(struct fetch *f, int32_t index, int64_t bytes_left)

@@ -158,6 +158,7 @@ static void append_failed(struct replicas_partition *p, int err)
 static void follow_marks(struct replicas_partition *p, int64_t high_watermark, int64_t log_start)
 {
     p->fetch.lag = MAX(high_watermark - p->core.log_end, 0);
+    p->fetch.refusal_count = 0;
     if (replica_core_follow_high_watermark(&p->core, high_watermark)) {
         replicas_partition_high_watermark_moved(p);
     }

@@ -21,6 +21,8 @@
 #define FETCH_CONNECT_MS    10000
 #define FETCH_ANSWER_SPARE  (4 << 20)  /* beyond the records: headers of many partitions */
 #define FETCH_ANSWER_BATCH  (64 << 20) /* one batch may be larger than the limits */
+#define DELAY_FIRST_MS      20         /* of a refused partition, doubled each time */
+#define DELAY_DOUBLINGS_MAX 16
 #define FETCH_SESSION_LAST  INT32_MAX
 
 static void fetcher_step(struct replicas_fetcher *f);
@@ -259,7 +261,10 @@ void replicas_fetch_delay_ms(struct replicas_partition *p, int64_t delay_ms)
 
 void replicas_fetch_delay(struct replicas_partition *p)
 {
-    replicas_fetch_delay_ms(p, p->replicas->config.fetch_backoff_ms);
+    int32_t doublings = MIN(p->fetch.refusal_count, DELAY_DOUBLINGS_MAX);
+    p->fetch.refusal_count++;
+    replicas_fetch_delay_ms(
+        p, MIN((int64_t)DELAY_FIRST_MS << doublings, p->replicas->config.fetch_backoff_ms));
 }
 
 void replicas_fetch_touch(struct replicas_partition *p)
@@ -313,6 +318,7 @@ void replicas_fetch_start(struct replicas_partition *p)
     }
     p->fetch.error = 0;
     p->fetch.lag = -1;
+    p->fetch.refusal_count = 0;
     p->fetch.initial_offset = p->core.high_watermark;
     set_state(p, f == NULL ? REPLICAS_FETCH_HOMELESS : REPLICAS_FETCH_ON);
     if (f == NULL) {

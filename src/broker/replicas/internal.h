@@ -119,6 +119,7 @@ struct replicas_fetch {
     uint64_t sent_request;  /* the request that said so; earlier answers do not count */
     int64_t initial_offset; /* high watermark when it became follower */
     int64_t retry_ms;       /* DELAYED */
+    int32_t refusal_count;  /* in a row: the delay grows with it */
     int64_t lag;            /* records, by the leader's high watermark; -1 unknown */
     int error;              /* FAILED: why */
 };
@@ -345,7 +346,8 @@ void replicas_fetch_start(struct replicas_partition *p);
 void replicas_fetch_stop(struct replicas_partition *p);
 /* The same with a reason that counts as failure (KIP-461). */
 void replicas_fetch_fail(struct replicas_partition *p, int error);
-/* Leaves the requests until the back-off is over. */
+/* Leaves the requests for a while: short at first, since a leader often only has not heard yet what we
+ * have, then up to replica.fetch.backoff.ms. */
 void replicas_fetch_delay(struct replicas_partition *p);
 /* The same for a time of one's own. */
 void replicas_fetch_delay_ms(struct replicas_partition *p, int64_t delay_ms);

@@ -211,7 +211,7 @@ void replicas_read_sent(struct replicas *r, const struct replicas_read *read)
 
 /* tidy: long: topic and partition are one name. */
 bool replicas_watch_start(struct replicas *r, struct replicas_watch *watch, struct slice topic,
-                          int32_t partition, int mask, replicas_watch_fn fn)
+                          int32_t partition)
 {
     CHECK(watch->partition == NULL);
     struct replicas_partition *p = replicas_partition_find(r, topic, partition);
@@ -220,8 +220,6 @@ bool replicas_watch_start(struct replicas *r, struct replicas_watch *watch, stru
     }
     watch->replicas = r;
     watch->partition = p;
-    watch->fn = fn;
-    watch->mask = mask;
     watch->events = 0;
     list_push_back(&p->watches, &watch->link);
     return true;

@@ -276,25 +276,26 @@ typedef void (*replicas_watch_fn)(void *arg, struct replicas_watch *watch, int e
 
 /* A standing interest in one partition, embedded by its owner. Zeroed = not watching. */
 struct replicas_watch {
-    void *arg; /* the owner may use it for what it likes; given to fn */
+    /* Set by the owner before the start. */
+    void *arg;
+    replicas_watch_fn fn;
+    int mask; /* of enum replicas_event; REPLICAS_ROLE and REPLICAS_GONE always count */
     /* Private. */
     struct list_node link;       /* in the partition's list */
     struct list_node ready_link; /* in the list of those to be called */
     struct replicas *replicas;
     struct replicas_partition *partition;
-    replicas_watch_fn fn;
-    int mask;
     int events;
 };
 
 /*
- * From now on fn(watch->arg, watch, events) is called, from the loop, after something in mask
- * happened (REPLICAS_ROLE and REPLICAS_GONE always count); several events may come as one call. It
- * stays until replicas_watch_stop or REPLICAS_GONE. Arm it in the same callback as the read that
- * found too little: then nothing is missed. False when the partition is not hosted.
+ * From now on fn(arg, watch, events) is called, from the loop, after something in mask happened;
+ * several events may come as one call. It stays until replicas_watch_stop or REPLICAS_GONE. Arm it in
+ * the same callback as the read that found too little: then nothing is missed. False when the partition
+ * is not hosted.
  */
 bool replicas_watch_start(struct replicas *r, struct replicas_watch *watch, struct slice topic,
-                          int32_t partition, int mask, replicas_watch_fn fn) MUST_CHECK;
+                          int32_t partition) MUST_CHECK;
 static inline bool replicas_watch_is_active(const struct replicas_watch *watch)
 {
     return watch->partition != NULL;

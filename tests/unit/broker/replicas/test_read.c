@@ -153,13 +153,12 @@ static void watches_tell_what_they_were_asked_to(void **state)
     struct world *w = leader(&p);
     struct seen data = {0};
     struct seen mark = {0};
-    struct replicas_watch data_watch = {.arg = &data};
-    struct replicas_watch mark_watch = {.arg = &mark};
+    struct replicas_watch data_watch = {.arg = &data, .fn = on_watch, .mask = REPLICAS_NEW_DATA};
+    struct replicas_watch mark_watch = {
+        .arg = &mark, .fn = on_watch, .mask = REPLICAS_HIGH_WATERMARK};
     struct replicas *r = world_replicas(w, 1);
-    assert_true(
-        replicas_watch_start(r, &data_watch, slice_str("orders"), 0, REPLICAS_NEW_DATA, on_watch));
-    assert_true(replicas_watch_start(r, &mark_watch, slice_str("orders"), 0,
-                                     REPLICAS_HIGH_WATERMARK, on_watch));
+    assert_true(replicas_watch_start(r, &data_watch, slice_str("orders"), 0));
+    assert_true(replicas_watch_start(r, &mark_watch, slice_str("orders"), 0));
     struct world_produce produce;
     world_append(w, 1, p, 1, &produce);
     world_produce_deinit(&produce);
@@ -184,8 +183,7 @@ static void watches_tell_what_they_were_asked_to(void **state)
     assert_int_equal(world_stop_replica(w, 1, p, true, -1), KERR_NONE);
     world_pass(w, 10);
     assert_int_equal(mark.events, REPLICAS_HIGH_WATERMARK | REPLICAS_GONE);
-    assert_false(
-        replicas_watch_start(r, &mark_watch, slice_str("orders"), 0, REPLICAS_NEW_DATA, on_watch));
+    assert_false(replicas_watch_start(r, &mark_watch, slice_str("orders"), 0));
     world_free(w);
 }
 

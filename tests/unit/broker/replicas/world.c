@@ -309,8 +309,10 @@ static void answer_fetch(struct world_broker *b, struct net_request *request,
         const struct world_partition *p =
             find_by_id(b->world, s->items[i].topic_id, s->items[i].partition);
         s->watches[i].arg = s;
-        assert_true(replicas_watch_start(b->replicas, &s->watches[i], slice_str(p->topic),
-                                         p->partition, REPLICAS_NEW_DATA, session_woken));
+        s->watches[i].fn = session_woken;
+        s->watches[i].mask = REPLICAS_NEW_DATA;
+        assert_true(
+            replicas_watch_start(b->replicas, &s->watches[i], slice_str(p->topic), p->partition));
     }
     env_timer_start(&s->timer, req->max_wait_ms);
 }
