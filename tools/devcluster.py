@@ -68,6 +68,8 @@ class DevCluster:
                 print("klamm dev did not end %d s after SIGINT: killed" % STOP_SECONDS, file=sys.stderr)
                 self.process.kill()
                 self.process.wait()
+        if self.process is not None:
+            self.process.stdout.close()
         status = None if self.process is None else self.process.returncode
         if self.is_temporary:
             shutil.rmtree(self.root, ignore_errors=True)
