@@ -125,3 +125,27 @@ int64_t metastore_path_sequence(struct slice name)
     }
     return number;
 }
+
+bool metastore_path_is_valid(struct slice path)
+{
+    if (path.len == 0 || path.len > METASTORE_PATH_MAX || path.ptr[0] != '/' ||
+        memchr(path.ptr, 0, path.len) != NULL) {
+        return false;
+    }
+    if (path.len == 1) {
+        return true;
+    }
+    size_t start = 1;
+    for (size_t i = 1; i <= path.len; i++) {
+        if (i < path.len && path.ptr[i] != '/') {
+            continue;
+        }
+        struct slice component = slice_of(path.ptr + start, i - start);
+        if (component.len == 0 || slice_equal_str(component, ".") ||
+            slice_equal_str(component, "..")) {
+            return false;
+        }
+        start = i + 1;
+    }
+    return true;
+}

@@ -23,6 +23,11 @@
 #define METASTORE_CONFIG_CHANGE_NEW "/config/changes/config_change_"
 #define METASTORE_LOG_DIR_EVENT_NEW "/log_dir_event_notification/log_dir_event_"
 
+#define METASTORE_PATH_MAX 1024 /* bytes of a path */
+
+/* "/", or "/a/b": no empty, "." or ".." component, no NUL, no slash at the end. */
+bool metastore_path_is_valid(struct slice path);
+
 struct metastore_path {
     char text[320];
 };

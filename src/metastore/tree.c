@@ -88,31 +88,6 @@ struct undo {
 
 /* ---- paths ---- */
 
-/* "/", or "/a/b": no empty, "." or ".." component, no NUL, no slash at the end. */
-static bool path_is_valid(struct slice path)
-{
-    if (path.len == 0 || path.len > METASTORE_PATH_MAX || path.ptr[0] != '/' ||
-        memchr(path.ptr, 0, path.len) != NULL) {
-        return false;
-    }
-    if (path.len == 1) {
-        return true;
-    }
-    size_t start = 1;
-    for (size_t i = 1; i <= path.len; i++) {
-        if (i < path.len && path.ptr[i] != '/') {
-            continue;
-        }
-        struct slice component = slice_of(path.ptr + start, i - start);
-        if (component.len == 0 || slice_equal_str(component, ".") ||
-            slice_equal_str(component, "..")) {
-            return false;
-        }
-        start = i + 1;
-    }
-    return true;
-}
-
 /* Where the last component starts. */
 static size_t path_name_pos(struct slice path)
 {
@@ -359,7 +334,7 @@ int64_t metastore_tree_zxid(const struct metastore_tree *t)
 
 int metastore_tree_load(struct metastore_tree *t, const struct metastore_row *row)
 {
-    bool fits = path_is_valid(row->path) && row->data.len <= METASTORE_DATA_MAX &&
+    bool fits = metastore_path_is_valid(row->path) && row->data.len <= METASTORE_DATA_MAX &&
                 row->czxid >= 0 && row->mzxid >= row->czxid && row->mzxid <= t->zxid &&
                 row->version >= 0 && row->next_sequence >= 0;
     if (!fits) {
@@ -389,7 +364,7 @@ int metastore_tree_get(struct metastore_tree *t, struct slice path,
                        struct metastore_watcher watcher, struct slice *ret_data,
                        struct metastore_stat *ret_stat)
 {
-    if (!path_is_valid(path)) {
+    if (!metastore_path_is_valid(path)) {
         return -E_INVALID;
     }
     const struct node *n = node_find(t, path);
@@ -405,7 +380,7 @@ int metastore_tree_get(struct metastore_tree *t, struct slice path,
 int metastore_tree_exists(struct metastore_tree *t, struct slice path,
                           struct metastore_watcher watcher, struct metastore_stat *ret_stat)
 {
-    if (!path_is_valid(path)) {
+    if (!metastore_path_is_valid(path)) {
         return -E_INVALID;
     }
     watch_add(t, path, WATCH_NODE, watcher);
@@ -426,7 +401,7 @@ int metastore_tree_children(struct metastore_tree *t, struct slice path,
                             struct metastore_watcher watcher, struct slice **ret_names,
                             int32_t *ret_count)
 {
-    if (!path_is_valid(path)) {
+    if (!metastore_path_is_valid(path)) {
         return -E_INVALID;
     }
     const struct node *n = node_find(t, path);
@@ -473,7 +448,7 @@ static int create_apply(struct metastore_tree *t, int64_t session_id, const stru
         memset(text + op->path.len, '0', SEQUENCE_DIGITS);
         path = slice_of(text, op->path.len + SEQUENCE_DIGITS);
     }
-    if (!path_is_valid(path)) {
+    if (!metastore_path_is_valid(path)) {
         return -E_INVALID;
     }
     if (path.len == 1) {
@@ -512,7 +487,7 @@ static int create_apply(struct metastore_tree *t, int64_t session_id, const stru
 static int op_node(const struct metastore_tree *t, const struct metastore_op *op,
                    struct node **ret_node)
 {
-    if (!path_is_valid(op->path)) {
+    if (!metastore_path_is_valid(op->path)) {
         return -E_INVALID;
     }
     struct node *n = node_find(t, op->path);

@@ -8,8 +8,7 @@
 #pragma once
 
 #include "metastore/metastore.h"
-
-#define METASTORE_PATH_MAX 1024 /* bytes of a path */
+#include "metastore/path.h"
 
 struct metastore_tree;
 

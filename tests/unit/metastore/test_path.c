@@ -10,6 +10,8 @@
 
 #include "metastore/path.h"
 
+#include "base/check.h"
+
 #include <stdlib.h>
 
 static void assert_path(struct slice path, const char *expected)
@@ -66,6 +68,25 @@ static void sequence_is_the_ten_digits_at_the_end(void **state)
     assert_int_equal(metastore_path_sequence(slice_str("x")), -1);
 }
 
+static void valid_paths_are_zookeepers(void **state)
+{
+    (void)state;
+    static const char *const good[] = {"/", "/a", "/a/b.c", "/.a/..b/..."};
+    for (size_t i = 0; i < ARRAY_LEN(good); i++) {
+        assert_true(metastore_path_is_valid(slice_str(good[i])));
+    }
+    static const char *const bad[] = {"", "a", "/a/", "//", "/a//b", "/.", "/a/..", "/../a"};
+    for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
+        assert_false(metastore_path_is_valid(slice_str(bad[i])));
+    }
+    assert_false(metastore_path_is_valid(slice_of("/a\0b", 4)));
+    char longest[METASTORE_PATH_MAX + 1];
+    memset(longest, 'x', sizeof longest);
+    longest[0] = '/';
+    assert_true(metastore_path_is_valid(slice_of(longest, METASTORE_PATH_MAX)));
+    assert_false(metastore_path_is_valid(slice_of(longest, METASTORE_PATH_MAX + 1)));
+}
+
 static void roots_come_after_their_parents(void **state)
 {
     (void)state;
@@ -87,6 +108,7 @@ int main(void)
         cmocka_unit_test(paths_are_kafkas),
         cmocka_unit_test(longest_topic_fits_and_longer_names_give_null),
         cmocka_unit_test(names_that_would_leave_their_folder_give_null),
+        cmocka_unit_test(valid_paths_are_zookeepers),
         cmocka_unit_test(sequence_is_the_ten_digits_at_the_end),
         cmocka_unit_test(roots_come_after_their_parents),
     };
