@@ -24,6 +24,7 @@ EXTERNAL_HEADERS = {
     "sqlite3": r"sqlite3\.h",
     "jansson": r"jansson\.h",
     "openssl": r"openssl/.*",
+    "zookeeper_st": r"zookeeper/.*",
 }
 # Symbols of the external libraries that a pure folder may name.
 EXTERNAL_SYMBOLS = {

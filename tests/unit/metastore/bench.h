@@ -1,16 +1,20 @@
 /*
  * A test bench for sessions: a simulated world with a store on one node and sessions on others, calls
- * that run the world until they are answered, and a log of events and states per session.
+ * that run the world until they are answered, and a log of events and states per session. For the
+ * ZooKeeper backend the world is real: a loop on this thread and a server started by somebody else.
  * Include it once, after cmocka.
  */
 #pragma once
 
 #include "base/alloc.h"
 #include "base/check.h"
+#include "env/loop.h"
 #include "metastore/store.h"
+#include "metastore/zookeeper.h"
 #include "sim/env/sim.h"
 
 #include <dirent.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -23,11 +27,17 @@ enum bench_backend {
     BENCH_MEMORY,
     BENCH_MEMORY_ONE_ENV, /* store and sessions on the same env, as in the simulator */
     BENCH_LOCAL,
+    BENCH_ZOOKEEPER, /* the server that the environment's KLAMM_ZOOKEEPER names */
 };
 
 struct bench {
     enum bench_backend backend;
-    struct sim_world *world;
+    struct env *env; /* of the sessions */
+    struct metastore_factory *factory;
+    int64_t lateness_ms;   /* by which a session's end may be late */
+    struct env_timer poll; /* ZooKeeper: looks whether a run may end */
+    struct bench_wait *wait;
+    struct sim_world *world; /* NULL for ZooKeeper */
     struct sim_node *store_node;
     struct sim_node *client_node;
     struct metastore_store *store;
@@ -130,6 +140,7 @@ static inline void bench_open_store(struct bench *b)
     struct errmsg em = {""};
     int err = metastore_store_new(&config, &b->store, &em);
     CHECKF(err == 0, "%s", em.text);
+    b->factory = metastore_store_factory(b->store);
 }
 
 static inline struct bench *bench_new(enum bench_backend backend)
@@ -145,6 +156,73 @@ static inline struct bench *bench_new(enum bench_backend backend)
         CHECK(mkdtemp(b->directory) != NULL);
     }
     bench_open_store(b);
+    b->env = sim_node_env(b->client_node);
+    b->lateness_ms = 100;
+    return b;
+}
+
+/* ---- running ---- */
+
+struct bench_wait {
+    int64_t end_us;
+    bool (*fn)(void *arg); /* may be NULL */
+    void *arg;
+    bool is_true;
+};
+
+static inline void bench_poll(void *arg)
+{
+    struct bench *b = arg;
+    struct bench_wait *w = b->wait;
+    w->is_true = w->fn != NULL && w->fn(w->arg);
+    if (w->is_true || env_now_us(b->env) >= w->end_us) {
+        loop_stop(b->env);
+    } else {
+        env_timer_start(&b->poll, 1);
+    }
+}
+
+/* Runs until fn(arg) or for ms; tells fn's last word. */
+static inline bool bench_run_for(struct bench *b, int64_t ms, bool (*fn)(void *arg), void *arg)
+{
+    if (b->world != NULL) {
+        return sim_world_run(b->world, ms, fn, arg);
+    }
+    struct bench_wait w = {.end_us = env_now_us(b->env) + ms * 1000, .fn = fn, .arg = arg};
+    b->wait = &w;
+    env_timer_start(&b->poll, 0);
+    loop_run(b->env);
+    return w.is_true;
+}
+
+static inline bool bench_run_until(struct bench *b, bool (*fn)(void *arg), void *arg)
+{
+    return bench_run_for(b, BENCH_PATIENCE_MS, fn, arg);
+}
+
+static inline void bench_run(struct bench *b, int64_t ms)
+{
+    (void)bench_run_for(b, ms, NULL, NULL);
+}
+
+/* Each bench has a chroot of its own, so that tests do not meet. */
+static inline struct bench *bench_new_zookeeper(void)
+{
+    struct bench *b = xalloc(sizeof *b);
+    b->backend = BENCH_ZOOKEEPER;
+    b->lateness_ms = BENCH_PATIENCE_MS;
+    struct loop_config loop = {.name = "bench"};
+    struct errmsg em = {""};
+    b->env = loop_new(&loop, &em);
+    CHECKF(b->env != NULL, "%s", em.text);
+    env_timer_init(&b->poll, b->env, bench_poll, b);
+    const char *server = getenv("KLAMM_ZOOKEEPER");
+    CHECKF(server != NULL, "KLAMM_ZOOKEEPER is not set: %s", "host:port of a ZooKeeper server");
+    char connect[128];
+    (void)snprintf(connect, sizeof connect, "%s/bench/%" PRIx64, server, env_random_u64(b->env));
+    struct metastore_zookeeper_config config = {.connect = connect};
+    int err = metastore_zookeeper_new(&config, &b->factory, &em);
+    CHECKF(err == 0, "%s", em.text);
     return b;
 }
 
@@ -188,6 +266,13 @@ static inline void bench_remove_directory(const char *directory)
 
 static inline void bench_free(struct bench *b)
 {
+    if (b->backend == BENCH_ZOOKEEPER) {
+        env_timer_stop(&b->poll);
+        loop_free(b->env);
+        metastore_zookeeper_free(b->factory);
+        free(b);
+        return;
+    }
     if (b->store != NULL) {
         bench_close_store(b);
     }
@@ -209,10 +294,9 @@ static inline struct bench_session *bench_session_new(struct bench *b)
 {
     struct bench_session *s = xalloc(sizeof *s);
     s->bench = b;
-    struct metastore_factory *factory = metastore_store_factory(b->store);
-    s->m = factory->open(factory, sim_node_env(b->client_node), BENCH_TIMEOUT_MS, bench_state, s);
+    s->m = b->factory->open(b->factory, b->env, BENCH_TIMEOUT_MS, bench_state, s);
     CHECK(s->log_count == 0); /* never from inside the call */
-    bool is_connected = sim_world_run(b->world, BENCH_PATIENCE_MS, bench_has_log, s);
+    bool is_connected = bench_run_until(b, bench_has_log, s);
     CHECK(is_connected);
     CHECK(strcmp(s->log[0], "state connected") == 0);
     s->log_count = 0;
@@ -225,14 +309,9 @@ static inline void bench_session_close(struct bench_session *s)
     free(s);
 }
 
-static inline void bench_run(struct bench *b, int64_t ms)
-{
-    (void)sim_world_run(b->world, ms, NULL, NULL);
-}
-
 static inline void bench_wait(struct bench *b, struct bench_answer *a)
 {
-    bool is_done = sim_world_run(b->world, BENCH_PATIENCE_MS, bench_flag, &a->is_done);
+    bool is_done = bench_run_until(b, bench_flag, &a->is_done);
     CHECK(is_done);
 }
 
@@ -306,4 +385,22 @@ static inline struct bench_answer bench_multi(struct bench_session *s,
 static inline struct bench_answer bench_op(struct bench_session *s, struct metastore_op op)
 {
     return bench_multi(s, &op, 1);
+}
+
+/* Afterwards the session has the events of every change that was answered before: they come before the
+ * answer of a read that shows them. */
+static inline void bench_settle(struct bench_session *s)
+{
+    struct bench_answer a = bench_exists(s, "/", false);
+    CHECK(a.err == 0);
+}
+
+/* Runs until the session sees that the node is gone. */
+static inline void bench_wait_gone(struct bench_session *s, const char *path)
+{
+    int64_t end_us = env_now_us(s->bench->env) + BENCH_PATIENCE_MS * 1000;
+    while (bench_exists(s, path, false).err != -E_NOT_FOUND) {
+        CHECK(env_now_us(s->bench->env) < end_us);
+        bench_run(s->bench, 5);
+    }
 }
