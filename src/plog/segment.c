@@ -183,42 +183,54 @@ int plog_segment_open(struct plog_files *files, const char *folder, int64_t base
 
 /* ---- loading and recovery ---- */
 
-/* The last entries must point into the segment; an index that was preallocated and not trimmed ends in
- * zeros and does not. */
-static int check_last_entries(struct plog_segment *s)
+/* An entry at the end must be above the one before: an index that was preallocated and not trimmed ends
+ * in zeros. */
+static int check_rising_end(const struct plog_index *x, struct env_file *file,
+                            enum plog_index_field field)
 {
-    int64_t offset = 1;
-    int64_t pos = 1;
-    int64_t timestamp = RECORD_NO_TIMESTAMP;
-    int64_t timestamp_offset = 0;
-    int err = 0;
-    if (s->offsets.count > 0) {
-        uint32_t last = s->offsets.count - 1;
-        err = plog_index_get(&s->offsets, s->offsets_file, last, PLOG_INDEX_OFFSET, &offset);
-        if (err == 0) {
-            err = plog_index_get(&s->offsets, s->offsets_file, last, PLOG_INDEX_POSITION, &pos);
-        }
+    int64_t last = 0;
+    int64_t before = -1;
+    int err = x->count == 0 ? 0 : plog_index_get(x, file, x->count - 1, field, &last);
+    if (err == 0 && x->count > 1) {
+        err = plog_index_get(x, file, x->count - 2, field, &before);
     }
+    return err == 0 && last <= before ? -E_CORRUPT : err;
+}
+
+/* The last entry of .index must point into the segment. */
+static int check_offsets(struct plog_segment *s)
+{
+    int64_t pos = 1;
+    int err = check_rising_end(&s->offsets, s->offsets_file, PLOG_INDEX_OFFSET);
+    if (err == 0 && s->offsets.count > 0) {
+        err = plog_index_get(&s->offsets, s->offsets_file, s->offsets.count - 1,
+                             PLOG_INDEX_POSITION, &pos);
+    }
+    bool is_inside = s->offsets.count == 0 || (pos > 0 && (uint64_t)pos < s->size);
+    return err == 0 && !is_inside ? -E_CORRUPT : err;
+}
+
+/* The last entry of .timeindex holds the largest timestamp. */
+static int check_times(struct plog_segment *s)
+{
+    int64_t timestamp = RECORD_NO_TIMESTAMP;
+    int64_t relative = 0;
+    int err = check_rising_end(&s->times, s->times_file, PLOG_INDEX_TIME);
     if (err == 0 && s->times.count > 0) {
         uint32_t last = s->times.count - 1;
         err = plog_index_get(&s->times, s->times_file, last, PLOG_INDEX_TIME, &timestamp);
         if (err == 0) {
-            err = plog_index_get(&s->times, s->times_file, last, PLOG_INDEX_TIME_OFFSET,
-                                 &timestamp_offset);
+            err = plog_index_get(&s->times, s->times_file, last, PLOG_INDEX_TIME_OFFSET, &relative);
         }
     }
-    if (err != 0) {
-        return err;
+    if (err == 0 && relative < 0) {
+        err = -E_CORRUPT;
     }
-    bool is_offsets_bad =
-        s->offsets.count > 0 && (offset < 0 || pos <= 0 || (uint64_t)pos >= s->size);
-    bool is_times_bad = s->times.count > 0 && (timestamp < 0 || timestamp_offset < 0);
-    if (is_offsets_bad || is_times_bad) {
-        return -E_CORRUPT;
+    if (err == 0) {
+        s->max_timestamp = timestamp;
+        s->max_timestamp_offset = s->base_offset + relative;
     }
-    s->max_timestamp = timestamp;
-    s->max_timestamp_offset = s->base_offset + timestamp_offset;
-    return 0;
+    return err;
 }
 
 static int segment_read_first(struct plog_segment *s)
@@ -247,7 +259,10 @@ int plog_segment_load(struct plog_segment *s)
         err = plog_index_attach(&s->times, s->times_file);
     }
     if (err == 0) {
-        err = check_last_entries(s);
+        err = check_offsets(s);
+    }
+    if (err == 0) {
+        err = check_times(s);
     }
     if (err == 0) {
         err = segment_read_first(s);
