@@ -85,7 +85,7 @@ int plog_partition_write_id(struct env *env, const char *folder, struct uuid id,
     char id_text[UUID_TEXT_SIZE];
     char text[64];
     uuid_format(id, id_text);
-    int len = snprintf(text, sizeof text, "version: 0\ntopic_id: %s\n", id_text);
+    int len = snprintf(text, sizeof text, "version: 0\ntopic_id: %s", id_text);
     struct slice content = slice_of(text, (size_t)len);
     return durable ? plog_file_replace(env, folder, FILE_NAME, content)
                    : write_plain(env, folder, content);

@@ -22,7 +22,7 @@ static void an_id_comes_back(void **state)
         assert_memory_equal(id.bytes, found.bytes, 16);
         assert_int_equal(0, plog_file_load(f.env, FIXTURE_DIR "/partition.metadata", 100, &text));
         assert_true(
-            slice_equal_str(buf_slice(&text), "version: 0\ntopic_id: ECAwBAUGBwgJCgsMDQ4PEA\n"));
+            slice_equal_str(buf_slice(&text), "version: 0\ntopic_id: ECAwBAUGBwgJCgsMDQ4PEA"));
         buf_deinit(&text);
         fixture_deinit(&f);
     }
