@@ -1,0 +1,99 @@
+/*
+ * One partition's writes: one at a time, conflicts looked at again, newer controllers respected.
+ */
+#include "unit/control/harness.h"
+
+static void requests_wait_for_the_write_that_is_out(void **state)
+{
+    struct world w;
+    (void)state;
+    world_with(&w, 3, "1,2,3");
+    struct control_tp entry = {slice_str("t"), 0};
+    struct control_request elect = {.kind = CONTROL_ELECT_LEADERS,
+                                    .elect = {.entries = &entry, .count = 1}};
+    world_kill(&w, 3);
+    assert_int_equal(w.writes.count, 1);
+    world_request(&w, &elect);
+    assert_false(w.reply.is_there);
+    assert_int_equal(w.writes.count, 1);
+    world_run(&w);
+    assert_text(&w.reply.text, "t-0 84\n");
+    world_deinit(&w);
+}
+
+static void a_death_during_a_write_is_seen_after_it(void **state)
+{
+    struct world w;
+    (void)state;
+    world_with(&w, 3, "1,2,3");
+    world_kill(&w, 1);
+    world_kill(&w, 2);
+    assert_int_equal(w.writes.count, 1);
+    world_run(&w);
+    assert_string_equal(world_text(&w, "t", 0), "RS[1,2,3] leader 3 isr [3] epoch 2");
+    world_deinit(&w);
+}
+
+static void a_state_of_a_newer_controller_ends_the_role(void **state)
+{
+    struct world w;
+    (void)state;
+    world_with(&w, 2, "1,2");
+    struct model_partition_state *s = world_state(&w, "t", 0);
+    s->controller_epoch = w.epoch + 1;
+    s->version++;
+    world_kill(&w, 1);
+    world_run(&w);
+    assert_true(w.is_resigned);
+    world_deinit(&w);
+}
+
+static void a_state_that_vanished_is_left_alone(void **state)
+{
+    struct world w;
+    (void)state;
+    world_with(&w, 3, "1,2");
+    world_kill(&w, 1);
+    struct world_write *k = CONTAINER_OF(list_pop(&w.writes), struct world_write, link);
+    world_event(&w, &(struct control_event){.kind = CONTROL_ON_WRITE_DONE,
+                                            .write_id = k->body.id,
+                                            .outcome = CONTROL_MISSING});
+    world_write_free(k);
+    world_run(&w);
+    assert_int_equal(control_writes_pending(w.core), 0);
+    assert_non_null(strstr(buf_text(&w.log), "t-0: its state is gone"));
+    world_start(&w, 1); /* a down sweep does not wait for it */
+    world_run(&w);
+    assert_true(control_broker_is_live(w.core, 1));
+    world_deinit(&w);
+}
+
+static void a_state_left_by_an_earlier_controller_is_taken_over(void **state)
+{
+    struct world w;
+    (void)state;
+    world_init(&w, 2, 1);
+    int32_t two[] = {1, 2};
+    struct assignment list = {.replicas = {.count = 2, .list = two}};
+    struct model_topic node = {.name = (char[]){"t"}, .partition_count = 1, .partitions = &list};
+    struct world_topic *t = world_topic_put(&w, &node);
+    world_elect(&w);
+    t->partitions[0].has_state = true; /* written after it was read */
+    t->partitions[0].state.leader = 2;
+    ids_add(&t->partitions[0].state.isr, 2);
+    world_run(&w);
+    assert_string_equal(world_text(&w, "t", 0), "RS[1,2] leader 2 isr [2] epoch 0");
+    world_deinit(&w);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(requests_wait_for_the_write_that_is_out),
+        cmocka_unit_test(a_death_during_a_write_is_seen_after_it),
+        cmocka_unit_test(a_state_of_a_newer_controller_ends_the_role),
+        cmocka_unit_test(a_state_that_vanished_is_left_alone),
+        cmocka_unit_test(a_state_left_by_an_earlier_controller_is_taken_over),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
