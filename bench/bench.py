@@ -99,7 +99,7 @@ def resident_mb(pid):
 
 def create(cluster, topic, partitions, replicas):
     rows = ",".join(":".join(map(str, replicas)) for _ in range(partitions))
-    cluster.admin("topics", "create", "--topic", topic, "--replica-assignment", rows)
+    cluster.admin("topics", "create", topic, "--replica-assignment", rows)
 
 
 # ---- copy ----

@@ -218,6 +218,9 @@ static void on_registered(void *arg, int64_t epoch)
 {
     struct broker *b = arg;
     b->epoch = epoch;
+    if (b->phase == PHASE_CLOSING) {
+        return; /* logs are being closed: nothing is served under the new epoch */
+    }
     controller_link_set_epoch(b->controller, epoch);
     check_ready(b);
 }
@@ -227,6 +230,9 @@ static void on_lost(void *arg)
     struct broker *b = arg;
     tell(b, "the metastore session has expired");
     b->epoch = -1;
+    if (b->phase == PHASE_CLOSING) {
+        return; /* the controller and the settings are gone already */
+    }
     controller_link_set_epoch(b->controller, -1);
     settings_detach(b->settings);
 }

@@ -48,12 +48,12 @@ class ClusterTest(unittest.TestCase):
 
     def create(self, topic, *rows):
         """Makes a topic; a row is the replica list of one partition."""
-        self.cluster.admin("topics", "create", "--topic", topic, "--replica-assignment",
+        self.cluster.admin("topics", "create", topic, "--replica-assignment",
                            ",".join(":".join(map(str, row)) for row in rows))
         wait_until("leaders of " + topic, lambda: all(p["leader"] >= 0 for p in self.partitions(topic)))
 
     def partitions(self, topic):
-        described = json.loads(self.cluster.admin("topics", "describe", "--topic", topic, "--json").stdout)
+        described = json.loads(self.cluster.admin("topics", "describe", topic, "--json").stdout)
         return [p for t in described["topics"] for p in t["partitions"]]
 
     def produce(self, topic, lines, *options):

@@ -32,7 +32,7 @@ def say(text):
 
 
 def assignment(cluster):
-    described = json.loads(cluster.admin("topics", "describe", "--topic", TOPIC, "--json").stdout)
+    described = json.loads(cluster.admin("topics", "describe", TOPIC, "--json").stdout)
     return {p["partition"]: p["replicas"] for t in described["topics"] for p in t["partitions"]}
 
 
@@ -179,7 +179,7 @@ def main():
     try:
         say("six brokers: %s" % cluster.bootstrap)
         brokers = [1, 2, 3]
-        cluster.admin("topics", "create", "--topic", TOPIC, "--replica-assignment", ",".join(":".join(map(str, rotated(brokers, p))) for p in range(PARTITIONS)))
+        cluster.admin("topics", "create", TOPIC, "--replica-assignment", ",".join(":".join(map(str, rotated(brokers, p))) for p in range(PARTITIONS)))
         say("topic %s with %d partitions on brokers 1,2,3; writing %d files" % (TOPIC, PARTITIONS, len(files)))
         load = Load(os.path.join(arguments.build, "tools/demo/demo-load"), cluster.bootstrap, files)
         time.sleep(2)  # the clients' connections and caches settle
