@@ -70,6 +70,11 @@ int plog_truncate_to(struct plog *p, int64_t offset, struct errmsg *em)
     }
     offset = MAX(offset, p->start_offset);
     if (offset >= p->end_offset) {
+        /* An epoch may start at the end, of a time as leader without a record: another leader does
+         * not know it, and would tell of the divergence for ever. */
+        if (plog_epochs_cut_end(&p->epochs, p->end_offset)) {
+            p->is_epochs_dirty = true;
+        }
         return 0;
     }
     CHECK(p->segment_count > 0);

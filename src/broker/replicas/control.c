@@ -16,7 +16,8 @@
 int replicas_check_controller(struct replicas *r, int32_t controller_epoch, int64_t broker_epoch)
 {
     int64_t own_epoch = r->hooks.broker_epoch(r->hooks.arg);
-    if (broker_epoch >= 0 && own_epoch >= 0 && broker_epoch < own_epoch) {
+    /* Before it has registered again, all that comes is meant for an earlier life of this broker. */
+    if (own_epoch < 0 || (broker_epoch >= 0 && broker_epoch < own_epoch)) {
         return -E_STALE;
     }
     if (controller_epoch < r->controller_epoch) {

@@ -5,6 +5,7 @@
 #include "sim/cluster/cluster.h"
 
 #include "base/alloc.h"
+#include "broker/replicas/replicas.h"
 #include "model/kerr.h"
 #include "wire/create_topics.h"
 
@@ -195,6 +196,24 @@ static void cluster_settle(struct cluster *c)
     }
 }
 
+/* What each broker thinks of the partition. */
+static void describe_replicas(struct cluster *c, int32_t partition)
+{
+    for (int32_t i = 0; i < c->broker_count; i++) {
+        struct cluster_broker *b = &c->brokers[i];
+        struct replicas *replicas = b->broker == NULL ? NULL : broker_replicas(b->broker);
+        struct replicas_partition_info info;
+        if (replicas != NULL &&
+            replicas_partition_get(replicas, slice_str(CLUSTER_TOPIC), partition, &info)) {
+            sim_trace(
+                c->world,
+                "  broker %d: %s, leader %d epoch %d, log end %lld, high watermark %lld, failed %d",
+                b->id, info.is_leader ? "leads" : "follows", info.leader, info.leader_epoch,
+                (long long)info.log_end, (long long)info.high_watermark, info.failed_error);
+        }
+    }
+}
+
 static void describe_unsettled(struct cluster *c)
 {
     for (int32_t p = 0; p < c->partition_count && p < c->topic.partition_count; p++) {
@@ -214,6 +233,7 @@ static void describe_unsettled(struct cluster *c)
                   "partition %d: %s, leader %d epoch %d, acked %lld, read %lld, in flight %d", p,
                   text, s->leader, s->leader_epoch, (long long)c->writers[p].acked,
                   (long long)c->readers[p].expected, c->writers[p].batch_count);
+        describe_replicas(c, p);
     }
 }
 
