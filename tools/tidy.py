@@ -28,7 +28,6 @@ TESTED_ELSEWHERE = {
     "src/cli/plan_check.c": "findings of a file and of the cluster are compared whole: test_plan.c",
     "src/cli/plan_parse.c": "the same, and test_topic_names.c",
     "src/cli/session.c": "every command's test runs in a session: cli_fixture.h",
-    "src/env/env.c": "dispatch to the real loop and the simulator: test_loop*.c, tests/sim/test_env.c",
 }
 
 

@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #define WATCHDOG_MS 20000
@@ -401,6 +402,60 @@ static void sendfile_sends_a_range_and_names_a_short_file(void **state)
     free(name);
 }
 
+/* ---- running out of descriptors ---- */
+
+#define DESCRIPTORS_MAX 64
+
+static void stop(void *arg)
+{
+    struct fixture *f = arg;
+    loop_stop(f->env);
+}
+
+static void on_accept_and_stop(void *arg, struct env_conn *c)
+{
+    struct fixture *f = arg;
+    on_accept(arg, c);
+    loop_stop(f->env);
+}
+
+/* The connection waits in the kernel's queue while no descriptor is left, and is taken afterwards. */
+static void accepting_pauses_without_descriptors_and_resumes(void **state)
+{
+    struct fixture *f = *state;
+    struct rlimit before;
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+    struct env_listener *l = NULL;
+    struct errmsg em;
+    assert_int_equal(env_listen(f->env, "127.0.0.1", 0, on_accept_and_stop, f, &l, &em), 0);
+    struct client client = {.fixture = f, .say = "x"};
+    struct env_conn *c =
+        env_connect(f->env, "127.0.0.1", env_listener_port(l), &client_handler, &client);
+    struct rlimit few = {.rlim_cur = DESCRIPTORS_MAX, .rlim_max = before.rlim_max};
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+    int taken[DESCRIPTORS_MAX];
+    int taken_count = 0;
+    for (int fd = dup(0); fd >= 0; fd = dup(0)) {
+        taken[taken_count++] = fd;
+    }
+    struct env_timer timer;
+    env_timer_init(&timer, f->env, stop, f);
+    env_timer_start(&timer, 30);
+    run(f);
+    assert_int_equal(client.connected, 1);
+    assert_int_equal(f->accepted_count, 0);
+    while (taken_count > 0) {
+        assert_int_equal(close(taken[--taken_count]), 0);
+    }
+    run(f);
+    assert_int_equal(f->accepted_count, 1);
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+    env_conn_close(c);
+    env_listener_close(l);
+    f->stop_after_closed = 1;
+    run(f);
+}
+
 /* ---- life ---- */
 
 static void free_closes_live_sockets_without_calling(void **state)
@@ -438,6 +493,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(reading_off_blocks_the_sender_and_on_lets_it_finish, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(sendfile_sends_a_range_and_names_a_short_file, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(accepting_pauses_without_descriptors_and_resumes, setup,
                                         teardown),
         cmocka_unit_test(free_closes_live_sockets_without_calling),
     };
