@@ -17,6 +17,7 @@
 #include "broker/replicas/replicas.h"
 #include "broker/session.h"
 #include "broker/shutdown.h"
+#include "broker/strays.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -49,6 +50,8 @@ struct broker {
     struct api *api;
     struct model_broker registration;
     struct broker_session *session;
+    struct metastore *metastore; /* of the session; NULL while there is none */
+    struct broker_strays *strays;
     struct broker_shutdown *shutdown;
     char *cluster_id; /* NULL until known */
     int64_t epoch;    /* -1 while not registered */
@@ -211,6 +214,7 @@ static void on_connected(void *arg, struct metastore *m, const char *cluster_id)
     }
     free(b->cluster_id);
     b->cluster_id = xstrdup(cluster_id);
+    b->metastore = m;
     settings_attach(b->settings, m, &events, on_settings_loaded);
 }
 
@@ -222,6 +226,7 @@ static void on_registered(void *arg, int64_t epoch)
         return; /* logs are being closed: nothing is served under the new epoch */
     }
     controller_link_set_epoch(b->controller, epoch);
+    broker_strays_start(b->strays, b->metastore);
     check_ready(b);
 }
 
@@ -234,6 +239,8 @@ static void on_lost(void *arg)
         return; /* the controller and the settings are gone already */
     }
     controller_link_set_epoch(b->controller, -1);
+    broker_strays_stop(b->strays);
+    b->metastore = NULL;
     settings_detach(b->settings);
 }
 
@@ -436,6 +443,12 @@ int broker_start(struct broker *b, const struct broker_events *events, struct er
     if (err < 0) {
         return err;
     }
+    struct broker_strays_config strays = {.env = b->env,
+                                          .replicas = b->replicas,
+                                          .broker_id = b->config.id,
+                                          .log = b->config.log,
+                                          .log_arg = b->config.log_arg};
+    b->strays = broker_strays_new(&strays);
     session_start(b);
     b->phase = PHASE_STARTED;
     return 0;
@@ -451,6 +464,7 @@ static void serving_end(struct broker *b, bool is_clean)
     controller_link_free(b->controller, is_clean);
     b->controller = NULL;
     settings_detach(b->settings);
+    broker_strays_stop(b->strays);
     controller_channel_free(b->channel);
     b->channel = NULL;
     api_free(b->api);
@@ -508,6 +522,7 @@ void broker_free(struct broker *b)
     env_timer_stop(&b->dirs_check);
     serving_end(b, false);
     broker_session_free(b->session, false);
+    broker_strays_free(b->strays);
     replicas_free(b->replicas);
     metadata_free(b->metadata);
     settings_free(b->settings);

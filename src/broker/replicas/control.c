@@ -368,7 +368,7 @@ static int16_t stop_one(struct replicas *r, struct slice topic, int32_t index, i
                               p->core.state.leader_epoch);
     }
     if (is_deleted) {
-        replicas_partition_drop(p, true);
+        replicas_partition_drop(p, REPLICAS_FATE_DELETE);
         /* A new log of this name must not start with the old one's marks. */
         for (int kind = PLOG_CHECKPOINT_HIGH_WATERMARK; kind <= PLOG_CHECKPOINT_LOG_START; kind++) {
             replicas_checkpoint_write(r, (enum plog_checkpoint_kind)kind);

@@ -67,14 +67,23 @@ static int load_log(struct loader *l, const struct plog_folder *folder)
     return 0;
 }
 
+static void delete_folder(struct replicas *r, int32_t index, const char *name, int64_t delay_ms)
+{
+    char *path = xasprintf("%s/%s", r->dirs[index].path, name);
+    replicas_removal_add(r, plog_removal_new(r->env, path), delay_ms);
+    free(path);
+}
+
 static int load_folder(void *arg, const struct plog_folder *folder)
 {
     struct loader *l = arg;
     struct replicas *r = l->r;
     if (folder->kind == PLOG_FOLDER_DELETE) {
-        char *path = xasprintf("%s/%s", r->dirs[l->index].path, folder->name);
-        replicas_removal_add(r, plog_removal_new(r->env, path), 0);
-        free(path);
+        delete_folder(r, l->index, folder->name, 0);
+        return 0;
+    }
+    if (folder->kind == PLOG_FOLDER_STRAY) {
+        delete_folder(r, l->index, folder->name, r->config.file_delete_delay_ms);
         return 0;
     }
     if (folder->kind != PLOG_FOLDER_LIVE || !replicas_topic_name_is_valid(folder->topic)) {
@@ -144,6 +153,36 @@ int replicas_dir_open(struct replicas *r, int32_t index, struct errmsg *em)
         replicas_dir_fail(r, index, err, reason.text);
     }
     return 0;
+}
+
+/* Looks for the folders of one partition that were set aside. */
+struct stray_search {
+    struct replicas *r;
+    int32_t index;
+    struct slice topic;
+    int32_t partition;
+};
+
+static int delete_if_stray(void *arg, const struct plog_folder *folder)
+{
+    const struct stray_search *search = arg;
+    if (folder->kind == PLOG_FOLDER_STRAY && folder->partition == search->partition &&
+        slice_equal(folder->topic, search->topic)) {
+        delete_folder(search->r, search->index, folder->name,
+                      search->r->config.file_delete_delay_ms);
+    }
+    return 0;
+}
+
+void replicas_dir_delete_strays(struct replicas *r, int32_t index, struct slice topic,
+                                int32_t partition)
+{
+    struct stray_search search = {.r = r, .index = index, .topic = topic, .partition = partition};
+    struct errmsg em;
+    int err = plog_dir_list_folders(r->dirs[index].dir, delete_if_stray, &search, &em);
+    if (err != 0) {
+        replicas_dir_fail(r, index, err, em.text);
+    }
 }
 
 int32_t replicas_dir_choose(const struct replicas *r)

@@ -268,6 +268,13 @@ struct replicas_topic *replicas_topic_get(struct replicas *r, struct slice name)
 void replicas_topic_set_id(struct replicas *r, struct replicas_topic *topic, struct uuid id);
 struct replicas_topic *replicas_topic_by_id(const struct replicas *r, struct uuid id);
 
+/* What becomes of a partition's log when the partition goes. */
+enum replicas_fate {
+    REPLICAS_FATE_KEEP,   /* it is only closed */
+    REPLICAS_FATE_DELETE, /* renamed to -delete, deleted after a while */
+    REPLICAS_FATE_STRAY,  /* the same by way of -stray */
+};
+
 struct replicas_partition *replicas_partition_find(const struct replicas *r, struct slice topic,
                                                    int32_t index);
 struct replicas_partition *replicas_partition_at(const struct replicas *r,
@@ -275,8 +282,8 @@ struct replicas_partition *replicas_partition_at(const struct replicas *r,
 /* Takes log (NULL: offline), which lies in dir. */
 struct replicas_partition *replicas_partition_new(struct replicas *r, struct replicas_topic *topic,
                                                   int32_t index, int32_t dir, struct plog *log);
-/* Ends watches, parked appends, fetching and proposals; then the log (deleted when is_deleted). */
-void replicas_partition_drop(struct replicas_partition *p, bool is_deleted);
+/* Ends watches, parked appends, fetching and proposals; then the log. */
+void replicas_partition_drop(struct replicas_partition *p, enum replicas_fate fate);
 static inline const char *replicas_partition_topic(const struct replicas_partition *p)
 {
     return p->key.topic->name;
@@ -323,6 +330,9 @@ bool replicas_has_offline_dir(const struct replicas *r);
 void replicas_dir_fail(struct replicas *r, int32_t index, int err, const char *what);
 void replicas_dirs_drain(struct replicas *r);
 void replicas_dirs_free(struct replicas *r);
+/* Deletes the -stray folders of a partition after the delay. */
+void replicas_dir_delete_strays(struct replicas *r, int32_t index, struct slice topic,
+                                int32_t partition);
 /* The present offsets of the directory's logs. */
 void replicas_dir_collect(const struct replicas *r, int32_t index, enum plog_checkpoint_kind kind,
                           struct plog_checkpoint *ret_entries);

@@ -155,24 +155,29 @@ static void end_watches(struct replicas_partition *p)
     }
 }
 
-static void delete_log(struct replicas_partition *p)
+static void delete_log(struct replicas_partition *p, enum replicas_fate fate)
 {
     struct replicas *r = p->replicas;
     struct plog_removal *removal = NULL;
     struct errmsg em;
-    int err = plog_remove(p->log, &removal, &em);
+    int err = fate == REPLICAS_FATE_STRAY ? plog_set_aside(p->log, &em)
+                                          : plog_remove(p->log, &removal, &em);
     p->log = NULL;
     if (err != 0) {
         replicas_dir_fail(r, p->dir, err, em.text);
         return;
     }
     replicas_removal_add(r, removal, r->config.file_delete_delay_ms);
+    if (fate == REPLICAS_FATE_STRAY) {
+        replicas_dir_delete_strays(r, p->dir, slice_str(replicas_partition_topic(p)),
+                                   replicas_partition_index(p));
+    }
     for (int kind = PLOG_CHECKPOINT_HIGH_WATERMARK; kind <= PLOG_CHECKPOINT_LOG_START; kind++) {
         r->dirs[p->dir].is_dirty[kind] = true;
     }
 }
 
-void replicas_partition_drop(struct replicas_partition *p, bool is_deleted)
+void replicas_partition_drop(struct replicas_partition *p, enum replicas_fate fate)
 {
     struct replicas *r = p->replicas;
     replicas_fetch_stop(p); /* first: KAFKA-10371 */
@@ -181,8 +186,8 @@ void replicas_partition_drop(struct replicas_partition *p, bool is_deleted)
     end_watches(p);
     list_remove(&r->held, &p->throttle_link);
     replicas_flush_forget(p);
-    if (p->log != NULL && is_deleted) {
-        delete_log(p);
+    if (p->log != NULL && fate != REPLICAS_FATE_KEEP) {
+        delete_log(p, fate);
     } else {
         plog_free(p->log);
     }

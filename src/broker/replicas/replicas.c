@@ -150,7 +150,8 @@ void replicas_free(struct replicas *r)
     replicas_isr_free(r);
     struct list_node *node;
     while ((node = list_first(&r->all)) != NULL) {
-        replicas_partition_drop(CONTAINER_OF(node, struct replicas_partition, link), false);
+        replicas_partition_drop(CONTAINER_OF(node, struct replicas_partition, link),
+                                REPLICAS_FATE_KEEP);
     }
     replicas_fetchers_free(r);
     replicas_throttle_free(r);
@@ -196,6 +197,32 @@ void replicas_topic_config_changed(struct replicas *r, const char *topic)
         plog_set_config(p->log, &p->key.topic->config.log);
         replicas_partition_advance(p); /* a lower min.insync.replicas lets it go on */
     }
+}
+
+/* ---- strays ---- */
+
+void replicas_each_idle(const struct replicas *r, replicas_idle_fn fn, void *arg)
+{
+    struct list_node *node;
+    list_foreach (node, &r->all) {
+        const struct replicas_partition *p = CONTAINER_OF(node, struct replicas_partition, link);
+        if (p->core.role == REPLICA_IDLE && p->log != NULL) {
+            struct replicas_idle_info info = {.topic = replicas_partition_topic(p),
+                                              .partition = replicas_partition_index(p),
+                                              .topic_id = p->topic_id};
+            fn(arg, &info);
+        }
+    }
+}
+
+bool replicas_set_aside(struct replicas *r, struct slice topic, int32_t partition)
+{
+    struct replicas_partition *p = replicas_partition_find(r, topic, partition);
+    if (p == NULL || p->log == NULL || r->dirs[p->dir].is_offline || p->core.role != REPLICA_IDLE) {
+        return false;
+    }
+    replicas_partition_drop(p, REPLICAS_FATE_STRAY);
+    return true;
 }
 
 /* ---- figures ---- */

@@ -360,6 +360,20 @@ typedef void (*replicas_log_fn)(void *arg, const struct replicas_log_info *info)
 /* Every hosted partition of one directory, in no particular order. fn must not change anything. */
 void replicas_each_log(const struct replicas *r, int32_t dir, replicas_log_fn fn, void *arg);
 
+/* A hosted partition to which no controller has given a role (since the start, or it was stopped). */
+struct replicas_idle_info {
+    const char *topic; /* borrowed for the callback */
+    int32_t partition;
+    struct uuid topic_id; /* zero = none */
+};
+
+typedef void (*replicas_idle_fn)(void *arg, const struct replicas_idle_info *info);
+/* In no particular order; fn must not change anything. Offline ones are left out. */
+void replicas_each_idle(const struct replicas *r, replicas_idle_fn fn, void *arg);
+/* The partition is known not to be ours any more: its folder is renamed to -stray and deleted after
+ * file.delete.delay.ms. False, with nothing done, when it is not hosted, offline, or has a role. */
+bool replicas_set_aside(struct replicas *r, struct slice topic, int32_t partition);
+
 /* How one hosted partition stands. */
 struct replicas_partition_info {
     bool is_leader;

@@ -126,7 +126,7 @@ static bool has_folder(struct world *w, int32_t id, const char *prefix)
 static int count_deleted(void *arg, const char *name, bool is_dir)
 {
     (void)is_dir;
-    *(int32_t *)arg += strstr(name, "-delete") != NULL;
+    *(int32_t *)arg += strstr(name, "-delete") != NULL || strstr(name, "-stray") != NULL;
     return 0;
 }
 
@@ -165,6 +165,32 @@ static void deleted_files_go_after_the_delay(void **state)
     world_free(w);
 }
 
+/* The same by way of -stray, and only for a replica without a role. */
+static void stray_is_set_aside_and_deleted_after_the_delay(void **state)
+{
+    (void)state;
+    struct world *w = world_new(74, 1);
+    world_start(w, 1);
+    struct replicas *r = world_replicas(w, 1);
+    struct world_partition *p = world_create(w, "orders", 0, both, 1);
+    append(w, 1, p, 10);
+    assert_false(replicas_set_aside(r, slice_str("orders"), 0));
+    assert_int_equal(world_stop_replica(w, 1, p, false, -1), KERR_NONE);
+    assert_false(replicas_set_aside(r, slice_str("orders"), 1));
+    assert_true(replicas_set_aside(r, slice_str("orders"), 0));
+    assert_false(has_folder(w, 1, "orders-0"));
+    assert_int_equal(deleted_folders(w, 1), 1);
+    world_pass(w, 30000);
+    assert_int_equal(deleted_folders(w, 1), 1);
+    world_kill(w, 1);
+    world_start(w, 1);
+    world_pass(w, 59000);
+    assert_int_equal(deleted_folders(w, 1), 1);
+    world_pass(w, 2000);
+    assert_int_equal(deleted_folders(w, 1), 0);
+    world_free(w);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -172,6 +198,7 @@ int main(void)
         cmocka_unit_test(stop_is_possible_in_the_middle_of_everything),
         cmocka_unit_test(kill_is_possible_at_any_moment),
         cmocka_unit_test(deleted_files_go_after_the_delay),
+        cmocka_unit_test(stray_is_set_aside_and_deleted_after_the_delay),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

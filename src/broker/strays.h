@@ -1,0 +1,33 @@
+/*
+ * Replicas that stayed on the disk of a broker that was down when they were moved away (design decision
+ * 7). The broker decides, on positive evidence only: the topic's znode shows another topic id, or a
+ * replica list without this broker, on two readings 30 s apart, and no controller has given the replica
+ * a role meanwhile. Never from absence: a znode that is missing or cannot be read says nothing.
+ *
+ * Runs on the broker's env.
+ */
+#pragma once
+
+#include <stdint.h>
+
+struct broker_strays;
+struct env;
+struct metastore;
+struct replicas;
+
+struct broker_strays_config {
+    struct env *env;
+    struct replicas *replicas;
+    int32_t broker_id;
+    /* A line for the log: a replica was set aside. May be NULL. */
+    void (*log)(void *arg, const char *line);
+    void *log_arg;
+};
+
+struct broker_strays *broker_strays_new(const struct broker_strays_config *config);
+/* The broker is registered through session m: looks soon, and again 30 s later. */
+void broker_strays_start(struct broker_strays *s, struct metastore *m);
+/* The session is lost or the broker stops: what was seen so far is forgotten. NULL is fine. */
+void broker_strays_stop(struct broker_strays *s);
+/* After the session it was started with is closed. NULL is fine. */
+void broker_strays_free(struct broker_strays *s);
