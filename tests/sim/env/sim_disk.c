@@ -67,7 +67,9 @@ static void synced_apply(struct sim_inode *inode, const struct sim_change *chang
     if (end > inode->synced_len) {
         bytes_resize(&inode->synced, &inode->synced_len, &inode->synced_cap, end);
     }
-    memcpy(inode->synced + change->pos + from, change->bytes + from, to - from);
+    if (to > from) {
+        memcpy(inode->synced + change->pos + from, change->bytes + from, to - from);
+    }
 }
 
 static void inode_sync(struct sim_inode *inode)
