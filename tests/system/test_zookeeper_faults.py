@@ -1,0 +1,260 @@
+"""Sessions of the ZooKeeper backend while the real server stops, hangs, restarts and forgets."""
+
+import os
+import queue
+import signal
+import subprocess
+import threading
+import time
+import unittest
+
+import zookeeper
+
+PROGRAM = os.path.join(os.environ["KLAMM_BUILD"], "tests/system/zookeeper_driver")
+DEADLINE_SECONDS = 60
+TIMEOUT_MS = 3000
+
+
+class Driver:
+    """The program zookeeper_driver: send a command, wait for the lines it causes."""
+
+    def __init__(self):
+        self.process = subprocess.Popen([PROGRAM], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1)
+        self.arrived = queue.Queue()
+        self.lines = []  # all, in order
+        self.reader = threading.Thread(target=self._read, daemon=True)
+        self.reader.start()
+
+    def _read(self):
+        for line in self.process.stdout:
+            self.arrived.put(line.rstrip("\n"))
+
+    def send(self, *words):
+        self.process.stdin.write(" ".join(map(str, words)) + "\n")
+
+    def wait(self, start):
+        """The next line that begins with `start` after those already taken; the ones before it are passed over."""
+        end = time.monotonic() + DEADLINE_SECONDS
+        while True:
+            try:
+                line = self.arrived.get(timeout=max(0.01, end - time.monotonic()))
+            except queue.Empty:
+                raise AssertionError("no line '%s ...' came; there were:\n%s" % (start, "\n".join(self.lines))) from None
+            self.lines.append(line)
+            if line.startswith(start):
+                return line
+
+    def wait_for(self, line):
+        """This very line, wherever it is or will be."""
+        if line not in self.lines:
+            self.wait(line)
+
+    def ask(self, kind, name, tag, *words):
+        """One call and what it answers, without the tag."""
+        self.send(kind, name, tag, *words)
+        prefix = "%s answer %s " % (name, tag)
+        return self.wait(prefix)[len(prefix):].rstrip()
+
+    def open(self, name, *words, timeout_ms=TIMEOUT_MS):
+        self.send("open", name, timeout_ms, *words)
+        self.wait(name + " state connected")
+
+    def count(self, start):
+        return sum(line.startswith(start) for line in self.lines)
+
+    def close(self):
+        self.process.stdin.close()
+        self.process.wait(timeout=DEADLINE_SECONDS)
+        self.reader.join()
+        self.process.stdout.close()
+        return self.process.returncode
+
+
+class Faults(unittest.TestCase):
+    def setUp(self):
+        self.server = zookeeper.ZooKeeper()
+        self.addCleanup(self.server.close)
+        self.driver = Driver()
+        self.addCleanup(self.driver.close)
+
+    def wait_gone(self, name, path):
+        end = time.monotonic() + DEADLINE_SECONDS
+        number = 0
+        while self.driver.ask("exists", name, "gone%d" % number, path) != "not found":
+            self.assertLess(time.monotonic(), end, path + " stays")
+            number += 1
+            time.sleep(0.05)
+
+    def test_reads_and_watches_survive_a_restart(self):
+        d = self.driver
+        d.open("a", self.server.address)
+        d.open("b", self.server.address)
+        self.assertEqual(d.ask("create", "a", 1, "/x", "zero"), "ok 0")
+        self.assertEqual(d.ask("get", "a", 2, "/x", "watch"), "ok 0 zero")
+        d.send("id", "a")
+        before = d.wait("a id")
+        self.server.kill()
+        d.wait("a state disconnected")
+        d.send("get", "a", 3, "/x")
+        self.server.start()
+        self.assertEqual(d.wait("a answer 3 "), "a answer 3 ok 0 zero")
+        self.assertEqual(d.count("a state connected"), 2)
+        d.send("id", "a")
+        self.assertEqual(d.wait("a id"), before)
+        self.assertEqual(d.ask("set", "b", 4, "/x", "one", 0), "ok 1")
+        d.wait_for("a event changed /x")
+
+    def test_change_during_an_absence_is_told_before_a_read_shows_it(self):
+        d = self.driver
+        d.open("a", self.server.address + "/chroot")
+        d.open("b", self.server.address + "/chroot")
+        self.assertEqual(d.ask("create", "a", 1, "/x", "zero"), "ok 0")
+        self.assertEqual(d.ask("get", "a", 2, "/x", "watch"), "ok 0 zero")
+        self.server.kill()
+        d.wait("a state disconnected")
+        d.send("set", "b", 3, "/x", "one", 0)  # waits, or its outcome is unknown and nothing happened
+        self.server.start()
+        answer = d.wait("b answer 3 ")
+        if answer.endswith("unknown outcome"):
+            self.assertEqual(d.ask("set", "b", 4, "/x", "one", 0), "ok 1")
+        self.assertEqual(d.ask("get", "a", 5, "/x"), "ok 1 one")
+        self.assertEqual(d.count("a event changed /x"), 1)
+
+    def test_write_in_flight_is_unknown_and_reading_tells(self):
+        """The server hangs, so the write stays without an answer until the client gives the connection up."""
+        d = self.driver
+        d.open("a", self.server.address)
+        self.assertEqual(d.ask("create", "a", 1, "/x", "zero"), "ok 0")
+        self.server.pause()
+        d.send("get", "a", 2, "/x")
+        d.send("set", "a", 3, "/x", "one", 0)
+        d.send("get", "a", 4, "/x")
+        d.wait("a state disconnected")
+        self.server.resume()
+        self.assertIn(d.wait("a answer 2 "), ("a answer 2 ok 0 zero", "a answer 2 ok 1 one"))
+        self.assertEqual(d.wait("a answer 3 "), "a answer 3 unknown outcome")
+        read = d.wait("a answer 4 ")
+        self.assertIn(read, ("a answer 4 ok 0 zero", "a answer 4 ok 1 one"))
+        again = "ok 2" if read.endswith("one") else "ok 1"
+        self.assertEqual(d.ask("set", "a", 5, "/x", "two", -1), again)
+
+    def test_writes_amid_a_restart_are_done_or_unknown_and_never_lost(self):
+        d = self.driver
+        d.open("a", self.server.address)
+        count = 200
+        for number in range(count):
+            d.send("create", "a", number, "/n%d" % number, "x")
+        d.wait("a answer 20 ")
+        self.server.restart()
+        d.wait("a answer %d " % (count - 1))
+        answers = [line.split(" ", 3)[2:] for line in d.lines if line.startswith("a answer")]
+        self.assertEqual([int(tag) for tag, _ in answers], list(range(count)))
+        stored = set(d.ask("children", "a", "all", "/").split(" ")[2].split(","))
+        for tag, answer in answers:
+            if answer.startswith("ok"):
+                self.assertIn("n" + tag, stored)
+            else:
+                self.assertEqual(answer, "unknown outcome")
+
+    def test_calls_made_while_away_are_carried_out_in_order(self):
+        d = self.driver
+        d.open("a", self.server.address)
+        self.server.kill()
+        d.wait("a state disconnected")
+        d.send("create", "a", 1, "/x", "zero")
+        d.send("set", "a", 2, "/x", "one", 0)
+        d.send("get", "a", 3, "/x")
+        self.server.start()
+        self.assertEqual(d.wait("a answer 1 "), "a answer 1 ok 0 ")
+        self.assertEqual(d.wait("a answer 2 "), "a answer 2 ok 1 ")
+        self.assertEqual(d.wait("a answer 3 "), "a answer 3 ok 1 one")
+
+    def test_session_expires_when_it_was_away_too_long(self):
+        """Only the client hangs, so that the server lets the session expire."""
+        d = self.driver
+        other = Driver()
+        self.addCleanup(other.close)
+        d.open("a", self.server.address, timeout_ms=1000)
+        other.open("b", self.server.address)
+        self.assertEqual(d.ask("create", "a", 1, "/e", "mine", "ephemeral"), "ok 0")
+        self.assertEqual(other.ask("get", "b", 1, "/e", "watch"), "ok 0 mine")
+        d.process.send_signal(signal.SIGSTOP)
+        other.wait("b event deleted /e")
+        d.send("get", "a", 2, "/x")
+        d.process.send_signal(signal.SIGCONT)
+        d.wait("a state expired")
+        self.assertIn("a answer 2 session expired", d.lines)
+        self.assertEqual(d.ask("get", "a", 3, "/"), "session expired")
+        self.assertEqual(d.ask("create", "a", 4, "/y", "y"), "session expired")
+        d.send("close", "a")
+        d.open("c", self.server.address)
+        self.assertEqual(d.ask("create", "c", 5, "/e", "new", "ephemeral"), "ok 0")
+
+    def test_ephemerals_are_seen_by_others_until_close_or_timeout(self):
+        d = self.driver
+        for name in ("a", "b", "c"):
+            d.open(name, self.server.address + "/deep/chroot", timeout_ms=1000)
+        self.assertEqual(d.ask("create", "a", 1, "/a", "a", "ephemeral"), "ok 0")
+        self.assertEqual(d.ask("create", "b", 2, "/b", "b", "ephemeral"), "ok 0")
+        self.assertEqual(d.ask("children", "c", 3, "/", "watch"), "ok 0 a,b")
+        d.send("close", "a")
+        d.wait("c event children /")
+        self.assertEqual(d.ask("children", "c", 4, "/"), "ok 0 b")
+        d.send("abandon", "b")
+        self.assertEqual(d.ask("children", "c", 5, "/"), "ok 0 b")
+        self.wait_gone("c", "/b")
+        d.open("root", self.server.address)
+        self.assertEqual(d.ask("children", "root", 6, "/deep"), "ok 0 chroot")
+
+    def test_unreachable_server_is_trouble_and_connects_later(self):
+        d = self.driver
+        self.server.stop()
+        d.send("open", "a", TIMEOUT_MS, self.server.address + "/new")
+        self.assertIn(self.server.address, d.wait("a trouble"))
+        d.send("create", "a", 1, "/x", "x")
+        self.server.start()
+        d.wait("a state connected")
+        self.assertEqual(d.wait("a answer 1 "), "a answer 1 ok 0 ")
+
+    def test_emptied_server_is_not_taken_for_the_old_one(self):
+        d = self.driver
+        d.open("a", self.server.address + "/chroot")
+        for number in range(5):
+            d.ask("create", "a", number, "/x%d" % number, "x")
+        self.server.kill()
+        d.wait("a state disconnected")
+        d.send("get", "a", "lost", "/x0")
+        self.server.clear()
+        self.server.start()
+        d.open("b", self.server.address)
+        self.assertEqual(d.ask("exists", "b", 1, "/chroot"), "not found")
+        self.assertEqual(d.count("a answer lost ok"), 0)
+
+    def test_access_lists_keep_others_out(self):
+        d = self.driver
+        d.open("owner", self.server.address + "/kafka", "broker:secret", "acl")
+        d.open("other", self.server.address + "/kafka", "other:guess")
+        d.open("owner2", self.server.address + "/kafka", "broker:secret")
+        for number, path in enumerate(("/config", "/config/users", "/config/users/u", "/config/topics")):
+            self.assertEqual(d.ask("create", "owner", number, path, "x"), "ok 0")
+        self.assertEqual(d.ask("get", "other", 1, "/config/topics"), "ok 0 x")
+        self.assertEqual(d.ask("get", "other", 2, "/config/users/u"), "refused")
+        self.assertEqual(d.ask("set", "other", 3, "/config/topics", "y", -1), "refused")
+        self.assertEqual(d.ask("create", "other", 4, "/mine", "y"), "refused")
+        self.assertEqual(d.ask("get", "owner2", 5, "/config/users/u"), "ok 0 x")
+        self.assertEqual(d.ask("set", "owner2", 6, "/config/topics", "y", 0), "ok 1")
+        self.server.restart()  # the digest is given again
+        self.assertEqual(d.ask("get", "owner2", 7, "/config/users/u"), "ok 0 x")
+
+    def test_driver_frees_everything(self):
+        d = self.driver
+        d.open("a", self.server.address)
+        self.server.pause()
+        d.send("get", "a", 1, "/", "watch")
+        d.send("create", "a", 2, "/x", "x")
+        self.server.resume()
+        self.assertEqual(d.close(), 0)
+
+
+if __name__ == "__main__":
+    unittest.main()
