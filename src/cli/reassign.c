@@ -52,6 +52,8 @@ static const struct cli_option options[] = {
      CLI_OPTION_TEXT, AT(command_config), 0, 0},
     {"watch", NULL, "show progress until the moves end, for --execute, --verify, --list",
      CLI_OPTION_FLAG, AT(watches), 0, 0},
+    {"interval", "MS", "how often --watch looks (default 1000)", CLI_OPTION_NUMBER, AT(interval_ms),
+     100, 60000},
     {"force-cancel", NULL, "cancel even where it costs the leader, for --cancel (klamm only)",
      CLI_OPTION_FLAG, AT(forces_cancel), 0, 0},
     {"json", NULL, "print JSON", CLI_OPTION_FLAG, AT(is_json), 0, 0},
@@ -113,6 +115,7 @@ static const struct {
     {"preserve-throttles", 0, ACTION_VERIFY | ACTION_CANCEL},
     {"timeout", 0, ACTION_EXECUTE | ACTION_CANCEL},
     {"watch", 0, ACTION_EXECUTE | ACTION_VERIFY | ACTION_LIST},
+    {"interval", 0, ACTION_EXECUTE | ACTION_VERIFY | ACTION_LIST},
     {"force-cancel", 0, ACTION_CANCEL},
 };
 
@@ -331,8 +334,8 @@ static int run_given(struct cli_reassign *run, const struct cli_given *given, in
 int cli_reassign_run(struct cli_session *session, struct cli_words words)
 {
     struct cli_reassign run = {.session = session, .terminal = session->terminal};
-    run.options =
-        (struct cli_reassign_options){.throttle = -1, .log_dirs_throttle = -1, .timeout_ms = 10000};
+    run.options = (struct cli_reassign_options){
+        .throttle = -1, .log_dirs_throttle = -1, .timeout_ms = 10000, .interval_ms = 1000};
     struct cli_given given = {0};
     struct errmsg em = {""};
     int exit_code = cli_options_parse(&command, words, &run.options, &given, &em) < 0

@@ -28,6 +28,7 @@ struct cli_reassign_options {
     bool refuses_factor_change;
     bool forces_cancel;
     bool watches;
+    int64_t interval_ms; /* between two looks of a watch */
     bool is_json;
     bool is_help;
     bool is_version;

@@ -124,7 +124,7 @@ static int send_targets(struct cli_reassign *run, const struct cli_plan *plan,
                                 .target_count = plan->count,
                                 .keeps_replication_factor = run->options.refuses_factor_change};
     int code = klamm_alter_reassignments(run->session->client, &alter, ret_results, err);
-    if (code == KLAMM_ERR_TIMEOUT || code == KLAMM_ERR_CONNECT) {
+    if (code == KLAMM_ERR_TIMEOUT || code == KLAMM_ERR_CONNECT || code == KLAMM_ERR_INTERRUPTED) {
         buf_put_str(&run->terminal->err,
                     "The moves may have been accepted all the same: see --list.\n");
     }

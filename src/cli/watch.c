@@ -13,7 +13,6 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#define POLL_MS        1000
 #define CALL_MS        5000 /* patience for one answer; a poll has several */
 #define SETTLE_MS      3000 /* brokers learn of an end by UpdateMetadata, a little later */
 #define PLAIN_MS       5000 /* plain output: a line at least this often */
@@ -423,7 +422,7 @@ static int watch_until_over(struct watch *w)
         if (is_over(w)) {
             return finish(w);
         }
-        if (klamm_wait(client, POLL_MS, &err) != 0) {
+        if (klamm_wait(client, (int32_t)w->run->options.interval_ms, &err) != 0) {
             return interrupted(w);
         }
     }

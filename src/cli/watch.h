@@ -1,5 +1,5 @@
 /*
- * Watching moves until they end: each second what runs (ListPartitionReassignments) and how large the
+ * Watching moves until they end: every --interval what runs (ListPartitionReassignments) and how large the
  * replicas are (DescribeLogDirs of the brokers involved).
  */
 #pragma once

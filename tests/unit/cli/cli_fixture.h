@@ -20,7 +20,8 @@ struct cli_fixture {
     struct fake_cluster *cluster;
     char *bootstrap; /* one server */
     char *folder;
-    char *plan; /* path of the file that cli_plan_file writes */
+    char *plan;       /* path of the file that cli_plan_file writes */
+    bool is_terminal; /* what the next command believes its output is */
     int exit_code;
     char *out;
     char *err;
@@ -83,6 +84,7 @@ static inline int cli_run(struct cli_fixture *x, cli_command_fn command, const c
     struct cli_terminal terminal;
     struct cli_session session;
     cli_terminal_init_captured(&terminal);
+    terminal.is_terminal = x->is_terminal;
     cli_session_init(&session, &terminal);
     x->exit_code = command(&session, (struct cli_words){words, count});
     cli_session_deinit(&session);
