@@ -57,9 +57,12 @@ static int fail_exchange(struct client_node *node, int err, struct klamm_error *
     int32_t code = err == -E_TIMEOUT                            ? KLAMM_ERR_TIMEOUT
                    : err == -E_MALFORMED || err == -E_TOO_LARGE ? KLAMM_ERR_PROTOCOL
                                                                 : KLAMM_ERR_CONNECT;
+    const char *reason = err == -E_TIMEOUT   ? "no answer in time"
+                         : err == -E_REFUSED ? "connection refused"
+                         : err == -E_CLOSED  ? "connection lost"
+                                             : error_name(err);
     node->answered_ms = -1;
-    return client_fail(ret, code, "%s:%u: %s", node->host, (unsigned)node->port,
-                       err == -E_TIMEOUT ? "no answer in time" : error_name(err));
+    return client_fail(ret, code, "%s:%u: %s", node->host, (unsigned)node->port, reason);
 }
 
 /* Sends x->request (takes its memory) and waits for the answer, whose frame the caller unrefs. */
