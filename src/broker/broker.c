@@ -14,6 +14,7 @@
 #include "broker/controller/channel.h"
 #include "broker/controller/link.h"
 #include "broker/metadata/metadata.h"
+#include "broker/rebalance.h"
 #include "broker/replicas/replicas.h"
 #include "broker/session.h"
 #include "broker/shutdown.h"
@@ -52,6 +53,7 @@ struct broker {
     struct broker_session *session;
     struct metastore *metastore; /* of the session; NULL while there is none */
     struct broker_strays *strays;
+    struct broker_rebalance *rebalance; /* NULL when it is switched off */
     struct broker_shutdown *shutdown;
     char *cluster_id; /* NULL until known */
     int64_t epoch;    /* -1 while not registered */
@@ -196,6 +198,9 @@ static void on_controller_changed(void *arg, int32_t broker_id, int32_t epoch)
     struct broker *b = arg;
     (void)epoch;
     b->is_controller = broker_id == b->config.id;
+    if (b->rebalance != NULL) {
+        broker_rebalance_set_active(b->rebalance, b->is_controller);
+    }
 }
 
 static void on_controller_log(void *arg, const char *line)
@@ -374,6 +379,18 @@ static void controller_start(struct broker *b)
         .arg = b,
     };
     b->controller = controller_link_new(&link);
+    if (config_get_bool(settings, CONFIG_BROKER_AUTO_LEADER_REBALANCE)) {
+        struct broker_rebalance_config rebalance = {
+            .env = b->env,
+            .controller = b->controller,
+            .metadata = b->metadata,
+            .interval_ms =
+                config_get_number(settings, CONFIG_BROKER_LEADER_IMBALANCE_CHECK_S) * 1000,
+            .percent_max =
+                (int32_t)config_get_number(settings, CONFIG_BROKER_LEADER_IMBALANCE_PERCENT),
+        };
+        b->rebalance = broker_rebalance_new(&rebalance);
+    }
 }
 
 static int api_start(struct broker *b, struct errmsg *em)
@@ -461,6 +478,8 @@ static void serving_end(struct broker *b, bool is_clean)
 {
     broker_shutdown_free(b->shutdown);
     b->shutdown = NULL;
+    broker_rebalance_free(b->rebalance);
+    b->rebalance = NULL;
     controller_link_free(b->controller, is_clean);
     b->controller = NULL;
     settings_detach(b->settings);

@@ -21,21 +21,20 @@
 #define CONFIG_BROKER_LIST(X) \
  X(ID, "broker.id", CONFIG_INT, "-1", -1, INT32_MAX, NULL, CONFIG_ALONE, false, "The id of this broker.") \
  X(RACK, "broker.rack", CONFIG_STRING, NULL, CONFIG_NO_RANGE, NULL, CONFIG_ALONE, false, "The rack of this broker, told to clients and used to spread replicas.") \
- X(LISTENERS, "listeners", CONFIG_STRING, NULL, CONFIG_NO_RANGE, NULL, CONFIG_ALONE, false, "PLAINTEXT://host:port to listen on.") \
- X(ZOOKEEPER_CONNECT, "zookeeper.connect", CONFIG_STRING, NULL, CONFIG_NO_RANGE, NULL, CONFIG_ALONE, false, "host:port,... of ZooKeeper, with an optional /chroot; unset means the embedded metastore.") \
  X(SESSION_TIMEOUT_MS, "zookeeper.session.timeout.ms", CONFIG_INT, "18000", CONFIG_FROM_1_INT, NULL, CONFIG_ALONE, false, "A broker that is silent this long counts as dead.") \
- X(LOG_DIR, "log.dir", CONFIG_STRING, "/tmp/kafka-logs", CONFIG_NO_RANGE, NULL, CONFIG_ALONE, false, "The log directory, when log.dirs is not set.") \
- X(LOG_DIRS, "log.dirs", CONFIG_LIST, NULL, CONFIG_NO_RANGE, NULL, CONFIG_BROKER_LOG_DIR, 1, false, "The log directories, comma between.") \
- X(INTER_BROKER_PROTOCOL_VERSION, "inter.broker.protocol.version", CONFIG_STRING, "3.9", CONFIG_NO_RANGE, CONFIG_IBP_LIST, CONFIG_ALONE, false, "The protocol level between brokers.") \
+ X(LOG_DIRS, "log.dirs", CONFIG_LIST, NULL, CONFIG_NO_RANGE, NULL, CONFIG_ALONE, false, "The log directories, comma between.") \
+ X(INTER_BROKER_PROTOCOL_VERSION, "inter.broker.protocol.version", CONFIG_STRING, "3.9", CONFIG_NO_RANGE, "3.9|3.9-IV0", CONFIG_ALONE, false, "The protocol level between brokers.") \
  X(NUM_PARTITIONS, "num.partitions", CONFIG_INT, "1", CONFIG_FROM_1_INT, NULL, CONFIG_ALONE, false, "Partitions of a topic that is created without a count.") \
  X(DEFAULT_REPLICATION_FACTOR, "default.replication.factor", CONFIG_INT, "1", 1, INT16_MAX, NULL, CONFIG_ALONE, false, "Replicas of a partition of a topic that is created without a factor.") \
  X(AUTO_CREATE_TOPICS, "auto.create.topics.enable", CONFIG_BOOL, "true", CONFIG_NO_RANGE, NULL, CONFIG_ALONE, false, "A topic that a client names is created.") \
  X(DELETE_TOPICS, "delete.topic.enable", CONFIG_BOOL, "true", CONFIG_NO_RANGE, NULL, CONFIG_ALONE, false, "Topics may be deleted.") \
- X(AUTO_LEADER_REBALANCE, "auto.leader.rebalance.enable", CONFIG_BOOL, "true", CONFIG_NO_RANGE, NULL, CONFIG_ALONE, false, "The controller gives leadership back to preferred leaders.") \
+ X(AUTO_LEADER_REBALANCE, "auto.leader.rebalance.enable", CONFIG_BOOL, "true", CONFIG_NO_RANGE, NULL, CONFIG_ALONE, false, "The controller gives leadership back to preferred leaders by itself.") \
+ X(LEADER_IMBALANCE_CHECK_S, "leader.imbalance.check.interval.seconds", CONFIG_LONG, "300", 1, INT32_MAX, NULL, CONFIG_ALONE, false, "How often the controller looks for leaders to give back.") \
+ X(LEADER_IMBALANCE_PERCENT, "leader.imbalance.per.broker.percentage", CONFIG_INT, "10", CONFIG_FROM_0_INT, NULL, CONFIG_ALONE, false, "Leaderships are given back to a broker that lacks more than this share of its own.") \
  X(UNCLEAN_ELECTION, "unclean.leader.election.enable", CONFIG_BOOL, "false", CONFIG_NO_RANGE, NULL, CONFIG_ALONE, true, "A replica outside the ISR may lead when nothing else can, losing records.") \
  X(MIN_INSYNC_REPLICAS, "min.insync.replicas", CONFIG_INT, "1", CONFIG_FROM_1_INT, NULL, CONFIG_ALONE, true, "In-sync replicas that a write with acks=all needs.") \
  X(MESSAGE_MAX_BYTES, "message.max.bytes", CONFIG_INT, "1048588", CONFIG_FROM_0_INT, NULL, CONFIG_ALONE, true, "The largest record batch, in bytes.") \
- X(COMPRESSION_TYPE, "compression.type", CONFIG_STRING, "producer", CONFIG_NO_RANGE, "producer|uncompressed|gzip|snappy|lz4|zstd", CONFIG_ALONE, true, "The codec batches are stored with; producer keeps what came.") \
+ X(COMPRESSION_TYPE, "compression.type", CONFIG_STRING, "producer", CONFIG_NO_RANGE, "producer", CONFIG_ALONE, true, "Batches are stored as they came.") \
  X(MAX_CONNECTIONS, "max.connections", CONFIG_INT, "2147483647", CONFIG_FROM_1_INT, NULL, CONFIG_ALONE, false, "Connections held at once; further ones are closed.") \
  X(CONNECTIONS_MAX_IDLE_MS, "connections.max.idle.ms", CONFIG_LONG, "600000", CONFIG_FROM_1, NULL, CONFIG_ALONE, false, "A connection that is silent this long is closed.") \
  X(SOCKET_REQUEST_MAX_BYTES, "socket.request.max.bytes", CONFIG_INT, "104857600", CONFIG_FROM_1_INT, NULL, CONFIG_ALONE, false, "The largest request, in bytes.") \
@@ -54,8 +53,6 @@
  X(LOG_INDEX_INTERVAL_BYTES, "log.index.interval.bytes", CONFIG_INT, "4096", CONFIG_FROM_0_INT, NULL, CONFIG_ALONE, true, "Bytes between index entries.") \
  X(LOG_INDEX_SIZE_MAX_BYTES, "log.index.size.max.bytes", CONFIG_INT, "10485760", 4, INT32_MAX, NULL, CONFIG_ALONE, true, "The largest index file, in bytes.") \
  X(LOG_SEGMENT_DELETE_DELAY_MS, "log.segment.delete.delay.ms", CONFIG_LONG, "60000", CONFIG_FROM_0, NULL, CONFIG_ALONE, true, "Removed files stay on disk this long.") \
- X(LOG_FLUSH_MESSAGES, "log.flush.interval.messages", CONFIG_LONG, "9223372036854775807", CONFIG_FROM_1, NULL, CONFIG_ALONE, true, "Records after which a log is synced to disk.") \
- X(LOG_FLUSH_MS, "log.flush.interval.ms", CONFIG_LONG, "9223372036854775807", CONFIG_FROM_0, NULL, CONFIG_ALONE, true, "Time after which a log is synced to disk.") \
  X(LOG_TIMESTAMP_TYPE, "log.message.timestamp.type", CONFIG_STRING, "CreateTime", CONFIG_NO_RANGE, "CreateTime|LogAppendTime", CONFIG_ALONE, true, "Whose clock stamps records.") \
  X(LOG_TIMESTAMP_BEFORE_MAX_MS, "log.message.timestamp.before.max.ms", CONFIG_LONG, "9223372036854775807", CONFIG_FROM_0, NULL, CONFIG_ALONE, true, "Records older than this are refused.") \
  X(LOG_TIMESTAMP_AFTER_MAX_MS, "log.message.timestamp.after.max.ms", CONFIG_LONG, "9223372036854775807", CONFIG_FROM_0, NULL, CONFIG_ALONE, true, "Records this far in the future are refused.") \
@@ -80,10 +77,7 @@
 
 #define CONFIG_TOPIC_LIST(X) \
  X(CLEANUP_POLICY, "cleanup.policy", CONFIG_LIST, NULL, CONFIG_NO_RANGE, "delete|compact", CONFIG_BROKER_LOG_CLEANUP_POLICY, 1, true, "delete: retention removes old segments; compact: the last record of each key stays.") \
- X(COMPRESSION_TYPE, "compression.type", CONFIG_STRING, NULL, CONFIG_NO_RANGE, "producer|uncompressed|gzip|snappy|lz4|zstd", CONFIG_BROKER_COMPRESSION_TYPE, 1, true, "The codec batches are stored with; producer keeps what came.") \
- X(FILE_DELETE_DELAY_MS, "file.delete.delay.ms", CONFIG_LONG, NULL, CONFIG_FROM_0, NULL, CONFIG_BROKER_LOG_SEGMENT_DELETE_DELAY_MS, 1, true, "Removed files stay on disk this long.") \
- X(FLUSH_MESSAGES, "flush.messages", CONFIG_LONG, NULL, CONFIG_FROM_1, NULL, CONFIG_BROKER_LOG_FLUSH_MESSAGES, 1, true, "Records after which the log is synced to disk.") \
- X(FLUSH_MS, "flush.ms", CONFIG_LONG, NULL, CONFIG_FROM_0, NULL, CONFIG_BROKER_LOG_FLUSH_MS, 1, true, "Time after which the log is synced to disk.") \
+ X(COMPRESSION_TYPE, "compression.type", CONFIG_STRING, NULL, CONFIG_NO_RANGE, "producer", CONFIG_BROKER_COMPRESSION_TYPE, 1, true, "Batches are stored as they came.") \
  X(FOLLOWER_THROTTLED_REPLICAS, "follower.replication.throttled.replicas", CONFIG_LIST, "", CONFIG_NO_RANGE, NULL, CONFIG_ALONE, true, "partition:broker,... whose fetching is throttled, or *.") \
  X(INDEX_INTERVAL_BYTES, "index.interval.bytes", CONFIG_INT, NULL, CONFIG_FROM_0_INT, NULL, CONFIG_BROKER_LOG_INDEX_INTERVAL_BYTES, 1, true, "Bytes between index entries.") \
  X(LEADER_THROTTLED_REPLICAS, "leader.replication.throttled.replicas", CONFIG_LIST, "", CONFIG_NO_RANGE, NULL, CONFIG_ALONE, true, "partition:broker,... whose sending is throttled, or *.") \
@@ -99,10 +93,3 @@
  X(SEGMENT_MS, "segment.ms", CONFIG_LONG, NULL, CONFIG_FROM_1, NULL, CONFIG_BROKER_LOG_ROLL_MS, 1, true, "A segment is closed at this age.") \
  X(UNCLEAN_ELECTION, "unclean.leader.election.enable", CONFIG_BOOL, NULL, CONFIG_NO_RANGE, NULL, CONFIG_BROKER_UNCLEAN_ELECTION, 1, true, "A replica outside the ISR may lead when nothing else can, losing records.")
 /* clang-format on */
-
-/* inter.broker.protocol.version values accepted (docs/design decision 9). */
-#define CONFIG_IBP_LIST                                                                            \
-    "2.2|2.2-IV0|2.2-IV1|2.3|2.3-IV0|2.3-IV1|2.4|2.4-IV0|2.4-IV1|2.5|2.5-IV0|2.6|2.6-IV0|2.7|"     \
-    "2.7-IV0|2.7-IV1|2.7-IV2|2.8|2.8-IV0|2.8-IV1|3.0|3.0-IV0|3.0-IV1|3.1|3.1-IV0|3.2|3.2-IV0|3.3|" \
-    "3.3-IV0|3.3-IV1|3.3-IV2|3.3-IV3|3.4|3.4-IV0|3.5|3.5-IV0|3.5-IV1|3.5-IV2|3.6|3.6-IV0|3.6-IV1|" \
-    "3.6-IV2|3.7|3.7-IV0|3.7-IV1|3.7-IV2|3.7-IV3|3.7-IV4|3.8|3.8-IV0|3.9|3.9-IV0"
