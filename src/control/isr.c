@@ -48,8 +48,13 @@ static enum kerr isr_check(const struct control *c, const struct core_op *op)
 {
     const struct control_alter_partition *body = &op->request->body.alter_partition;
     const struct control_isr_entry *e = entry_of(op);
+    enum kerr ineligible =
+        body->knows_ineligible ? KERR_INELIGIBLE_REPLICA : KERR_OPERATION_NOT_ATTEMPTED;
     bool has_leader = false;
-    if (e->isr_count > (int32_t)HASH_COUNT(c->brokers)) {
+    /* The bound is the replica list, not the brokers that are registered: one of them may just have
+     * gone, and then the leader must drop the proposal (107), not wait for a LeaderAndIsr that nothing
+     * will bring (42). */
+    if (e->isr_count > op->partition->stored.replicas.count) {
         return KERR_INVALID_REQUEST;
     }
     for (int32_t i = 0; i < e->isr_count; i++) {
@@ -66,7 +71,7 @@ static enum kerr isr_check(const struct control *c, const struct core_op *op)
     for (int32_t i = 0; i < e->isr_count; i++) {
         /* A leader that shuts down must be able to drop others. */
         if (e->isr[i] != body->broker && !control_broker_is_live(c, e->isr[i])) {
-            return body->knows_ineligible ? KERR_INELIGIBLE_REPLICA : KERR_OPERATION_NOT_ATTEMPTED;
+            return ineligible;
         }
     }
     return KERR_NONE;

@@ -202,6 +202,20 @@ static void row_56_a_broker_that_leaves_cannot_join(void **state)
     world_deinit(&w);
 }
 
+/* All replicas are proposed, which is more than the brokers left. */
+static void a_broker_that_has_gone_cannot_join(void **state)
+{
+    struct world w;
+    (void)state;
+    world_with(&w, 3, "1,2,3");
+    world_kill(&w, 3);
+    world_run(&w);
+    assert_string_equal(world_text(&w, "t", 0), "RS[1,2,3] leader 1 isr [1,2] epoch 1");
+    struct proposal p = proposal_by(&w, 1, "1,2,3");
+    assert_string_equal(propose(&w, &p), "0 107");
+    world_deinit(&w);
+}
+
 static void check_13_a_conflict_is_answered_with_95(void **state)
 {
     struct world w;
@@ -227,6 +241,7 @@ int main(void)
         cmocka_unit_test(an_isr_must_be_a_list_of_replicas_with_the_leader),
         cmocka_unit_test(checks_10_11_recovering_comes_from_elections_alone),
         cmocka_unit_test(row_56_a_broker_that_leaves_cannot_join),
+        cmocka_unit_test(a_broker_that_has_gone_cannot_join),
         cmocka_unit_test(check_13_a_conflict_is_answered_with_95),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
