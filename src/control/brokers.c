@@ -275,6 +275,11 @@ static bool sweep_visit(struct control *c, struct core_sweep *s, struct core_par
         return true;
     case SWEEP_DOWN:
         return visit_down(c, s, p);
+    case SWEEP_ASK:
+        if (ids_has(control_partition_replicas(p), s->broker)) {
+            control_tell_state(c, p, &(struct ids){.count = 1, .list = (int32_t[]){s->broker}});
+        }
+        return true;
     case SWEEP_SHUTDOWN:
         control_shutdown_visit(c, s->request, p);
         return true;

@@ -275,6 +275,11 @@ static void event_take(struct control *c, const struct control_event *event)
         break;
     case CONTROL_ON_TICK:
         break;
+    case CONTROL_ON_LOG_DIR_FAILURE:
+        if (c->is_active) {
+            control_sweep_start(c, SWEEP_ASK, event->failed_broker, NULL);
+        }
+        break;
     case CONTROL_ON_BROKERS:
     case CONTROL_ON_TOPIC:
     case CONTROL_ON_TOPIC_GONE:

@@ -358,6 +358,7 @@ enum control_event_kind {
     CONTROL_ON_TOPIC_CONFIG,  /* settings changed */
     CONTROL_ON_DELETE_TOPICS, /* the children of /admin/delete_topics, now */
     CONTROL_ON_PRODUCER_BLOCK,
+    CONTROL_ON_LOG_DIR_FAILURE, /* a broker lost a directory: it is asked about all its replicas */
     CONTROL_ON_WRITE_DONE,
     CONTROL_ON_ANSWER, /* of a LeaderAndIsr or a StopReplica */
     CONTROL_ON_REQUEST,
@@ -392,6 +393,7 @@ struct control_event {
             const struct model_broker *brokers; /* BROKERS */
             int32_t broker_count;
         };
+        int32_t failed_broker;           /* LOG_DIR_FAILURE */
         struct control_topic_read topic; /* TOPIC */
         struct {
             struct slice name; /* TOPIC_GONE, TOPIC_CONFIG */

@@ -33,6 +33,7 @@ enum core_sweep_kind {
     SWEEP_UP,       /* a broker came */
     SWEEP_DOWN,     /* a broker went */
     SWEEP_SHUTDOWN, /* a broker asks to leave */
+    SWEEP_ASK,      /* a broker is to say which of its replicas it has lost (7.7) */
 };
 
 /* A walk over all partitions, a bounded piece a step. */

@@ -9,8 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define STAND_AGAIN_MS 500 /* after resigning for a reason that may last */
-
 void controller_log(struct controller *c, enum control_level level, const char *text)
 {
     if (c->config.log != NULL) {
@@ -93,7 +91,7 @@ void controller_resign(struct controller *c, const char *reason)
     controller_log(c, CONTROL_WARNING, em.text);
     controller_leave(c);
     term_end(c);
-    env_timer_start(&c->stand_timer, STAND_AGAIN_MS);
+    env_timer_start(&c->stand_timer, CONTROLLER_STAND_AGAIN_MS);
 }
 
 /* ---- sessions ---- */

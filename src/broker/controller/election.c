@@ -76,6 +76,16 @@ static void follow(struct controller *c, int32_t id)
 {
     c->role = ROLE_FOLLOWER;
     known_set(c, id, -1);
+    if (!c->is_watching) {
+        controller_stand(c); /* the watch fired while we looked: look again, and set it */
+    }
+}
+
+/* Something cannot be read: tried again a little later. */
+static void give_up(struct controller *c)
+{
+    c->role = ROLE_FOLLOWER;
+    env_timer_start(&c->stand_timer, CONTROLLER_STAND_AGAIN_MS);
 }
 
 /* ---- the node is ours, but the answer to its creation was lost ---- */
@@ -92,7 +102,7 @@ static void won_epoch_read(void *arg, const struct metastore_result *result)
     if (result->err == 0 && metastore_controller_epoch_decode(result->data, &epoch, &em) == 0) {
         won(c, epoch, result->stat.version);
     } else {
-        controller_resign(c, "/controller_epoch cannot be read");
+        give_up(c);
     }
 }
 
@@ -110,7 +120,7 @@ static void node_read(void *arg, const struct metastore_result *result)
         return;
     }
     if (result->err != 0 || metastore_controller_decode(result->data, &node, &em) != 0) {
-        follow(c, -1);
+        give_up(c);
         return;
     }
     if (node.broker_id == c->config.broker_id &&
@@ -196,12 +206,12 @@ static void epoch_read(void *arg, const struct metastore_result *result)
         return;
     }
     if (result->err != 0) {
-        follow(c, -1);
+        give_up(c);
         return;
     }
     if (metastore_controller_epoch_decode(result->data, &epoch, &em) != 0 || epoch == INT32_MAX) {
         controller_log(c, CONTROL_WARNING, "/controller_epoch holds no usable number");
-        follow(c, -1);
+        give_up(c);
         return;
     }
     node_create(c, epoch, result->stat.version);
@@ -221,7 +231,7 @@ static void node_checked(void *arg, const struct metastore_result *result)
         metastore_get(c->store, slice_str(METASTORE_CONTROLLER_EPOCH), NULL, NULL, epoch_read,
                       controller_pending_new(c, NULL));
     } else {
-        follow(c, -1);
+        give_up(c);
     }
 }
 

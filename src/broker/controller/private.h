@@ -18,6 +18,8 @@
 #include "metastore/path.h"
 #include "metastore/znode.h"
 
+#define CONTROLLER_STAND_AGAIN_MS 500 /* after a failure that may last */
+
 /* A call that is out. item belongs to the term; a call of an older term must not touch it. */
 struct controller_pending {
     struct list_node link; /* controller.calls */
@@ -128,6 +130,10 @@ void controller_topic_created(struct controller *c, struct slice name);
 void controller_topic_removed(struct controller *c, struct slice name);
 /* Reads the topic and tells the core that write_id met it. */
 void controller_topic_conflict(struct controller *c, struct slice name, uint64_t write_id);
+
+/* ---- notices.c ---- */
+/* Deletes what is there, as everything is read anyway, and watches for what comes. */
+void controller_notices_start(struct controller *c);
 
 /* ---- write.c ---- */
 void controller_write_add(struct controller *c, const struct control_write *write);

@@ -647,7 +647,11 @@ static void deletions_list(struct controller *c);
 static void loaded(struct controller *c)
 {
     c->role = ROLE_ACTIVE;
+    uint64_t term = c->term;
     controller_step(c, &(struct control_event){.kind = CONTROL_ON_LOADED});
+    if (term == c->term) {
+        controller_notices_start(c);
+    }
 }
 
 static void block_read(void *arg, const struct metastore_result *result)

@@ -37,6 +37,20 @@ static void a_leader_in_a_failed_directory_is_replaced(void **state)
     world_deinit(&w);
 }
 
+/* The broker said that it lost a directory: it is asked, and its answer moves the leader. */
+static void a_lost_directory_is_asked_about(void **state)
+{
+    struct world w;
+    (void)state;
+    world_with(&w, 3, "1,2,3");
+    w.has_bad_dir[1] = true;
+    world_event(&w,
+                &(struct control_event){.kind = CONTROL_ON_LOG_DIR_FAILURE, .failed_broker = 1});
+    world_run(&w);
+    assert_string_equal(world_text(&w, "t", 0), "RS[1,2,3] leader 2 isr [2,3] epoch 1");
+    world_deinit(&w);
+}
+
 static void a_clean_leader_ends_recovery(void **state)
 {
     struct world w;
@@ -98,6 +112,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(unclean_election_needs_the_setting),
         cmocka_unit_test(a_leader_in_a_failed_directory_is_replaced),
+        cmocka_unit_test(a_lost_directory_is_asked_about),
         cmocka_unit_test(a_clean_leader_ends_recovery),
         cmocka_unit_test(the_first_state_has_all_live_replicas_in_order),
         cmocka_unit_test(without_a_live_replica_the_state_waits),

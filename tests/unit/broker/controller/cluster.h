@@ -391,6 +391,29 @@ static inline const char *cluster_node(struct cluster *k, const char *path)
     return k->err == 0 ? cluster_text(&k->data) : error_name(k->err);
 }
 
+/* One change by somebody else. 0 or -E_... */
+static inline int cluster_change(struct cluster *k, enum metastore_op_kind kind, const char *path,
+                                 const char *data)
+{
+    struct metastore *m = cluster_session(k);
+    struct metastore_op op = {
+        .kind = kind, .path = slice_str(path), .data = slice_str(data), .version = -1};
+    k->is_done = false;
+    metastore_multi(m, &op, 1, cluster_call_done, k);
+    CHECK(sim_world_run(k->world, CLUSTER_PATIENCE_MS, cluster_flag, &k->is_done));
+    metastore_close(m);
+    return k->err;
+}
+
+/* Runs until the node has this content, or gives up; the content then. */
+static inline const char *cluster_await(struct cluster *k, const char *path, const char *content)
+{
+    for (int32_t i = 0; i < 100 && strcmp(cluster_node(k, path), content) != 0; i++) {
+        cluster_run(k, 100);
+    }
+    return cluster_node(k, path);
+}
+
 /* ---- requests ---- */
 
 static inline void cluster_replied(void *arg, const struct control_reply *reply)

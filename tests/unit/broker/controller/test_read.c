@@ -1,0 +1,106 @@
+/*
+ * What watches tell: topics, settings and queued deletions of others; nodes that cannot be read.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include "unit/broker/controller/cluster.h"
+
+static void a_broken_topic_is_left_out_and_told(void **state)
+{
+    (void)state;
+    struct cluster *k = cluster_new(2, 1);
+    (void)cluster_wait_controller(k);
+    assert_int_equal(cluster_change(k, METASTORE_CREATE, "/brokers/topics/bad", "{oops"), 0);
+    assert_int_equal(cluster_change(k, METASTORE_CREATE, "/brokers/topics/good",
+                                    "{\"version\":1,\"partitions\":{\"0\":[2]}}"),
+                     0);
+    cluster_run(k, 2000);
+    assert_non_null(
+        strstr(cluster_node(k, "/brokers/topics/good/partitions/0/state"), "\"leader\":2"));
+    assert_non_null(strstr(cluster_text(&k->log), "topic bad is left out"));
+    int32_t id = cluster_controller(k);
+    cluster_kill(k, id);
+    assert_int_not_equal(cluster_wait_controller(k), id);
+    cluster_free(k);
+}
+
+static void settings_are_followed(void **state)
+{
+    (void)state;
+    struct cluster *k = cluster_new(3, 2);
+    int32_t id = cluster_wait_controller(k);
+    cluster_run(k, 1000);
+    int32_t lead = id == 1 ? 2 : 1;
+    int32_t list[] = {lead, id};
+    assert_string_equal(cluster_create(k, id, "t", 1, (struct ids){.count = 2, .list = list}),
+                        "0;");
+    cluster_run(k, 1000);
+    struct control_isr_entry entry = {.topic = slice_str("t"), .isr = &lead, .isr_count = 1};
+    struct control_request isr = {
+        .kind = CONTROL_ALTER_PARTITION,
+        .alter_partition = {
+            .broker = lead, .broker_epoch = k->brokers[lead].epoch, .entries = &entry, .count = 1}};
+    assert_string_equal(cluster_request(k, id, &isr), "0;");
+    cluster_kill(k, lead);
+    cluster_run(k, 2 * CLUSTER_SESSION_MS);
+    const char *path = "/brokers/topics/t/partitions/0/state";
+    assert_non_null(strstr(cluster_node(k, path), "\"leader\":-1"));
+    assert_int_equal(cluster_change(k, METASTORE_SET, "/config/topics/t",
+                                    "{\"version\":1,\"config\":{"
+                                    "\"unclean.leader.election.enable\":\"true\"}}"),
+                     0);
+    cluster_run(k, 1000);
+    assert_non_null(strstr(cluster_node(k, path), "\"leader_recovery_state\":1"));
+    cluster_free(k);
+}
+
+static void a_deletion_queued_by_others_is_done(void **state)
+{
+    (void)state;
+    struct cluster *k = cluster_new(2, 3);
+    int32_t id = cluster_wait_controller(k);
+    cluster_run(k, 1000);
+    int32_t list[] = {1, 2};
+    assert_string_equal(cluster_create(k, id, "t", 2, (struct ids){.count = 2, .list = list}),
+                        "0;");
+    assert_int_equal(cluster_change(k, METASTORE_CREATE, "/admin/delete_topics/t", NULL), 0);
+    assert_int_equal(cluster_change(k, METASTORE_CREATE, "/admin/delete_topics/ghost", NULL), 0);
+    assert_string_equal(cluster_await(k, "/admin/delete_topics/", ""), "");
+    assert_string_equal(cluster_node(k, "/brokers/topics/"), "");
+    cluster_free(k);
+}
+
+static void a_topic_removed_by_others_is_forgotten(void **state)
+{
+    (void)state;
+    struct cluster *k = cluster_new(1, 4);
+    int32_t id = cluster_wait_controller(k);
+    cluster_run(k, 1000);
+    int32_t one[] = {1};
+    struct ids list = {.count = 1, .list = one};
+    assert_string_equal(cluster_create(k, id, "t", 1, list), "0;");
+    const char *const paths[] = {"/brokers/topics/t/partitions/0/state",
+                                 "/brokers/topics/t/partitions/0", "/brokers/topics/t/partitions",
+                                 "/config/topics/t", "/brokers/topics/t"};
+    for (size_t i = 0; i < ARRAY_LEN(paths); i++) {
+        assert_int_equal(cluster_change(k, METASTORE_DELETE, paths[i], NULL), 0);
+    }
+    cluster_run(k, 1000);
+    assert_string_equal(cluster_create(k, id, "t", 1, list), "0;");
+    cluster_free(k);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_broken_topic_is_left_out_and_told),
+        cmocka_unit_test(settings_are_followed),
+        cmocka_unit_test(a_deletion_queued_by_others_is_done),
+        cmocka_unit_test(a_topic_removed_by_others_is_forgotten),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,68 @@
+/*
+ * Removing a topic's nodes: all of them, also those nobody knew, in as many transactions as it takes.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include "unit/broker/controller/cluster.h"
+
+static const char *delete_topic(struct cluster *k, int32_t id)
+{
+    struct slice name = slice_str("t");
+    return cluster_request(k, id,
+                           &(struct control_request){
+                               .kind = CONTROL_DELETE_TOPICS,
+                               .delete_topics = {.names = &name, .count = 1, .timeout_ms = 30000}});
+}
+
+static void many_partitions_and_foreign_nodes_go(void **state)
+{
+    (void)state;
+    struct cluster *k = cluster_new(1, 1);
+    int32_t id = cluster_wait_controller(k);
+    cluster_run(k, 1000);
+    int32_t one[] = {1};
+    assert_string_equal(cluster_create(k, id, "t", 1200, (struct ids){.count = 1, .list = one}),
+                        "0;");
+    assert_int_equal(cluster_change(k, METASTORE_CREATE, "/brokers/topics/t/partitions/7000", NULL),
+                     0);
+    assert_int_equal(
+        cluster_change(k, METASTORE_CREATE, "/brokers/topics/t/partitions/0/extra", NULL), 0);
+    assert_string_equal(delete_topic(k, id), "0;");
+    assert_string_equal(cluster_await(k, "/brokers/topics/", ""), "");
+    assert_string_equal(cluster_node(k, "/config/topics/"), "");
+    assert_string_equal(cluster_node(k, "/admin/delete_topics/"), "");
+    cluster_free(k);
+}
+
+static void lost_answers_do_not_stop_it(void **state)
+{
+    (void)state;
+    for (int32_t is_applied = 0; is_applied <= 1; is_applied++) {
+        struct cluster *k = cluster_new(1, 2);
+        int32_t id = cluster_wait_controller(k);
+        cluster_run(k, 1000);
+        int32_t one[] = {1};
+        assert_string_equal(cluster_create(k, id, "t", 3, (struct ids){.count = 1, .list = one}),
+                            "0;");
+        assert_string_equal(delete_topic(k, id), "0;");
+        metastore_store_lose_write(k->store, metastore_session_id(k->brokers[id].controller->store),
+                                   is_applied == 1);
+        assert_string_equal(cluster_await(k, "/brokers/topics/", ""), "");
+        assert_string_equal(cluster_node(k, "/admin/delete_topics/"), "");
+        assert_true(controller_is_active(k->brokers[id].controller));
+        cluster_free(k);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(many_partitions_and_foreign_nodes_go),
+        cmocka_unit_test(lost_answers_do_not_stop_it),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
