@@ -63,7 +63,8 @@ static bool run_needs_roll(const struct run *run, const struct plog *p,
         return false;
     }
     int64_t first = s->size > 0 ? s->first_timestamp : run->batches[0].max_timestamp;
-    bool is_old = first >= 0 && b->max_timestamp - first > p->config.segment_ms;
+    bool is_old =
+        first >= 0 && b->max_timestamp >= first && b->max_timestamp - first > p->config.segment_ms;
     /* Two more entries: one for this batch, one when the segment is closed. The entries of the time
      * index are the larger ones and never more in number than one above those of the other. */
     int64_t entries_max = p->config.index_bytes_max / PLOG_INDEX_TIME_SIZE;

@@ -275,7 +275,8 @@ void plog_producers_expire(struct plog_producers *p, int64_t wall_ms, int64_t ex
     struct list_node *next;
     list_foreach_safe (n, next, &p->by_use) {
         struct plog_producer *one = CONTAINER_OF(n, struct plog_producer, by_use);
-        if (one->transaction_start < 0 && wall_ms - one->last_timestamp >= expiry_ms) {
+        /* Timestamps are the client's and may be anything; the other two are ours. */
+        if (one->transaction_start < 0 && one->last_timestamp <= wall_ms - expiry_ms) {
             producer_drop(p, one);
         }
     }

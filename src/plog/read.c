@@ -206,6 +206,7 @@ int plog_find_time(struct plog *p, int64_t timestamp, int64_t upper, struct plog
         return -E_OFFLINE;
     }
     struct plog_time_hit hit = no_hit;
+    timestamp = MAX(timestamp, INT64_MIN + 1); /* one below it must exist */
     struct time_search search = {timestamp, p->start_offset, MIN(upper, p->end_offset)};
     int found = 0;
     for (int i = MAX(plog_segment_at(p, p->start_offset), 0); i < p->segment_count && found == 0;

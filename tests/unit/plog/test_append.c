@@ -136,6 +136,38 @@ static void time_rolls_a_segment_too(void **state)
     fixture_deinit(&f);
 }
 
+/* Clients choose timestamps; no sum or difference of them may overflow. */
+static void absurd_timestamps_are_kept_and_found(void **state)
+{
+    (void)state;
+    static const int64_t times[] = {0, INT64_MIN, -1, INT64_MAX, INT64_MIN, 5};
+    struct fixture f;
+    struct plog_time_hit hit;
+    fixture_init(&f, 1);
+    f.config.index_interval_bytes = 1;
+    f.config.retention_ms = 100;
+    fixture_open(&f, false);
+    for (size_t i = 0; i < ARRAY_LEN(times); i++) {
+        struct batch_spec spec = {.timestamp = times[i],
+                                  .has_producer = true,
+                                  .producer_id = 1,
+                                  .base_sequence = (int32_t)i};
+        assert_int_equal(0, fixture_append(&f, &spec).err);
+    }
+    assert_int_equal(0, plog_find_time(f.p, INT64_MIN, INT64_MAX, &hit));
+    assert_int_equal(0, hit.offset);
+    assert_int_equal(0, plog_find_time(f.p, INT64_MAX, INT64_MAX, &hit));
+    assert_int_equal(3, hit.offset);
+    struct plog_removal *removal = NULL;
+    assert_int_equal(0, plog_retain(f.p, 1000, 6, &removal, &f.em));
+    fixture_remove(removal);
+    plog_expire_producers(f.p, 1000);
+    fixture_crash(&f, true);
+    fixture_open(&f, false);
+    assert_int_equal(6, plog_end_offset(f.p));
+    fixture_deinit(&f);
+}
+
 static void a_full_index_rolls_a_segment_too(void **state)
 {
     (void)state;
@@ -292,6 +324,7 @@ int main(void)
         cmocka_unit_test(each_entry_has_its_own_answer),
         cmocka_unit_test(a_full_segment_is_rolled),
         cmocka_unit_test(time_rolls_a_segment_too),
+        cmocka_unit_test(absurd_timestamps_are_kept_and_found),
         cmocka_unit_test(a_full_index_rolls_a_segment_too),
         cmocka_unit_test(a_follower_keeps_bytes_and_epochs),
         cmocka_unit_test(a_partial_last_batch_is_left_out),
