@@ -104,6 +104,20 @@ static void refused_cancel_is_an_error(void **state)
     pthread_mutex_unlock(&x->cluster->lock);
 }
 
+/* The move ended between the list and the cancel: nothing is left to undo, and that is no failure. */
+static void move_that_ended_meanwhile_is_idle(void **state)
+{
+    struct cli_fixture *x = *state;
+    cli_move(x, 0, far, 3);
+    x->cluster->alter_code = KERR_NO_REASSIGNMENT_IN_PROGRESS;
+    cli_plan_file(x, "{\"partitions\":[" ENTRY("0", "[1]") "]}");
+    cli_run(x, cli_reassign_run, FILE_OPTION "--cancel");
+    cli_expect(x, 0,
+               "None of the specified partition reassignments are active.\n"
+               "None of the specified partition moves are active.",
+               "0 cancelled, 1 was not moving, 0 unknown\n");
+}
+
 /* Row 80. */
 static void list_shows_only_what_there_is(void **state)
 {
@@ -128,9 +142,10 @@ static void list_shows_only_what_there_is(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        CLI_TEST(verify_tells_each_state),      CLI_TEST(verify_notes_another_target),
-        CLI_TEST(cancel_undoes_all_that_moves), CLI_TEST(cancel_tells_idle_from_unknown),
-        CLI_TEST(refused_cancel_is_an_error),   CLI_TEST(list_shows_only_what_there_is),
+        CLI_TEST(verify_tells_each_state),           CLI_TEST(verify_notes_another_target),
+        CLI_TEST(cancel_undoes_all_that_moves),      CLI_TEST(cancel_tells_idle_from_unknown),
+        CLI_TEST(move_that_ended_meanwhile_is_idle), CLI_TEST(refused_cancel_is_an_error),
+        CLI_TEST(list_shows_only_what_there_is),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
