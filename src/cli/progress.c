@@ -43,7 +43,7 @@ static int32_t percent_of(int64_t copied, int64_t total, bool is_done)
     if (is_done) {
         return 100;
     }
-    /* In thousandths first where the product would overflow. */
+    /* Divided first where the product would overflow. */
     int64_t percent = total <= 0                ? 0
                       : total < INT64_MAX / 100 ? copied * 100 / total
                                                 : copied / (total / 100);

@@ -11,6 +11,7 @@
 #include "cli/text.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #define CALL_MS        5000 /* patience for one answer; a poll has several */
@@ -97,16 +98,6 @@ static void set_adding(struct cli_progress_row *row, struct klamm_ids adding)
 }
 
 /* ---- one poll ---- */
-
-static void note_trouble(struct watch *w, const struct klamm_error *err)
-{
-    struct buf text;
-    buf_init(&text);
-    buf_putf(&text, "%.200s", err->message);
-    memcpy(w->trouble, text.ptr, text.len);
-    w->trouble[text.len] = '\0';
-    buf_deinit(&text);
-}
 
 /* Brings the sizes of one broker's replicas into the rows. */
 static int poll_broker(struct watch *w, int32_t broker_id, struct klamm_error *err)
@@ -416,7 +407,7 @@ static int watch_until_over(struct watch *w)
             return interrupted(w);
         }
         if (code != 0) {
-            note_trouble(w, &err);
+            snprintf(w->trouble, sizeof w->trouble, "%s", err.message);
         }
         draw(w);
         if (is_over(w)) {
