@@ -58,14 +58,15 @@ static void diverged(struct replicas_partition *p, int32_t leader_epoch, int64_t
     };
     plog_epoch_end(p->log, leader_epoch, &in.own.epoch, &in.own.end);
     struct replica_truncation cut = replica_truncate_offset(&in);
-    if (cut.offset >= p->core.log_end && cut.is_final) {
-        /* The leader says we differ, our epochs say we do not: asking again would not end. */
-        replicas_fetch_delay(p);
-        return;
-    }
-    /* Whether final or not: the next fetch names what is our latest epoch then. */
+    int32_t latest = plog_epoch_latest(p->log);
+    bool is_nothing_cut = cut.offset >= p->core.log_end && cut.is_final;
+    /* Whether final or not: the next fetch names what is our latest epoch then. Even where no record
+     * goes, an epoch without records may, one that this broker led and the leader does not know. */
     if (!replicas_truncate(p, cut.offset)) {
         replicas_fetch_fail(p, -E_OFFLINE);
+    } else if (is_nothing_cut && plog_epoch_latest(p->log) == latest) {
+        /* The leader says we differ, our epochs say we do not: asking again would not end. */
+        replicas_fetch_delay(p);
     }
 }
 

@@ -54,6 +54,20 @@ static void truncation_keeps_whole_batches(void **state)
     fixture_deinit(&f);
 }
 
+/* A leader without a record leaves an epoch that starts at the end; the next leader may not know it. */
+static void truncation_to_the_end_forgets_an_epoch_without_records(void **state)
+{
+    (void)state;
+    struct fixture f;
+    bench_init(&f);
+    plog_epoch_start(f.p, 7);
+    assert_int_equal(7, plog_epoch_latest(f.p));
+    assert_int_equal(0, plog_truncate_to(f.p, 10, &f.em));
+    assert_int_equal(10, plog_end_offset(f.p));
+    assert_int_equal(2, plog_epoch_latest(f.p));
+    fixture_deinit(&f);
+}
+
 static void truncation_does_not_go_below_the_start(void **state)
 {
     (void)state;
@@ -203,6 +217,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(truncation_cuts_records_epochs_and_producers),
         cmocka_unit_test(truncation_keeps_whole_batches),
+        cmocka_unit_test(truncation_to_the_end_forgets_an_epoch_without_records),
         cmocka_unit_test(truncation_does_not_go_below_the_start),
         cmocka_unit_test(truncation_is_synced),
         cmocka_unit_test(full_truncation_starts_anywhere),
