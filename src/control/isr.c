@@ -51,10 +51,9 @@ static enum kerr isr_check(const struct control *c, const struct core_op *op)
     enum kerr ineligible =
         body->knows_ineligible ? KERR_INELIGIBLE_REPLICA : KERR_OPERATION_NOT_ATTEMPTED;
     bool has_leader = false;
-    /* The bound is the replica list, not the brokers that are registered: one of them may just have
-     * gone, and then the leader must drop the proposal (107), not wait for a LeaderAndIsr that nothing
-     * will bring (42). */
-    if (e->isr_count > op->partition->stored.replicas.count) {
+    /* A bound alone. Who has gone, or left the list, may still be named: the leader must hear 107 and drop
+     * the proposal, or be accepted and put right; at 42 it would wait for a LeaderAndIsr. */
+    if (e->isr_count > (int32_t)HASH_COUNT(c->brokers) + op->partition->stored.replicas.count) {
         return KERR_INVALID_REQUEST;
     }
     for (int32_t i = 0; i < e->isr_count; i++) {

@@ -396,6 +396,9 @@ static inline void world_event(struct world *w, const struct control_event *even
 static inline void world_partitions_make(struct world_topic *t, int32_t from)
 {
     size_t count = (size_t)t->node.partition_count + 1;
+    if (t->partitions != NULL && from == t->node.partition_count) {
+        return; /* events that wait may point into it */
+    }
     t->partitions = xrealloc(t->partitions, count * sizeof *t->partitions);
     for (int32_t i = from; i < t->node.partition_count; i++) {
         memset(&t->partitions[i], 0, sizeof t->partitions[i]);
