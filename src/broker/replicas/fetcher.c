@@ -469,19 +469,35 @@ static bool fill_forgotten(struct replicas_fetcher *f, struct wire_fetch_request
     return true;
 }
 
+static bool has_topic_id(const struct replicas_partition *p)
+{
+    return !uuid_is_zero(p->topic_id);
+}
+
+/* All that the next request names have topic ids. */
+static bool can_name_by_id(const struct replicas_fetcher *f)
+{
+    struct list_node *node;
+    if (f->session_id == 0) {
+        list_foreach (node, &f->on) {
+            if (!has_topic_id(CONTAINER_OF(node, struct replicas_partition, fetch.link))) {
+                return false;
+            }
+        }
+        return true;
+    }
+    list_foreach (node, &f->dirty) {
+        if (!has_topic_id(CONTAINER_OF(node, struct replicas_partition, fetch.dirty_link))) {
+            return false;
+        }
+    }
+    return true;
+}
+
 /* Topics are named by id when all of them have one; a session is bound to one way. */
 static void choose_naming(struct replicas_fetcher *f)
 {
-    bool is_by_id = true;
-    struct list_node *node;
-    list_foreach (node, &f->dirty) {
-        const struct replicas_partition *p =
-            CONTAINER_OF(node, struct replicas_partition, fetch.dirty_link);
-        if (uuid_is_zero(p->topic_id)) {
-            is_by_id = false;
-            break;
-        }
-    }
+    bool is_by_id = can_name_by_id(f);
     if (f->session_id == 0) {
         f->is_by_id = is_by_id;
     } else if (f->is_by_id && !is_by_id) {

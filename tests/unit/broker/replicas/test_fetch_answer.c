@@ -107,6 +107,28 @@ static void committed_records_survive_a_change_of_leader(void **state)
     world_free(w);
 }
 
+/* 2 led an epoch in which nothing was appended; 1 does not know it, and no record has to go. */
+static void epoch_without_records_does_not_keep_a_follower_out(void **state)
+{
+    (void)state;
+    struct world *w = brokers(2);
+    struct world_partition *p = world_create(w, "orders", 0, both, 2);
+    append_at(w, 1, p, 10);
+    world_await_high_watermark(w, 2, p, 10);
+    struct world_partition lonely = *p; /* 1 never hears of it */
+    lonely.leader = 2;
+    lonely.leader_epoch = p->leader_epoch = 1;
+    lonely.partition_epoch = p->partition_epoch = 1;
+    assert_int_equal(world_send(w, 2, &lonely), KERR_NONE);
+    p->isr_count = 1;
+    world_announce(w, p, true);
+    world_await_isr(w, p, 2);
+    append_at(w, 1, p, 1);
+    world_await_high_watermark(w, 2, p, 11);
+    world_assert_same_log(w, 1, 2, p);
+    world_free(w);
+}
+
 /* The leader lost its disk and starts empty (an unclean election): the follower cuts all it has. */
 static void follower_beyond_an_empty_leader_cuts_its_log(void **state)
 {
@@ -194,6 +216,7 @@ int main(void)
         cmocka_unit_test(old_leader_truncates_to_the_common_point),
         cmocka_unit_test(truncation_goes_back_over_several_epochs),
         cmocka_unit_test(committed_records_survive_a_change_of_leader),
+        cmocka_unit_test(epoch_without_records_does_not_keep_a_follower_out),
         cmocka_unit_test(follower_beyond_an_empty_leader_cuts_its_log),
         cmocka_unit_test(broken_directory_does_not_stop_the_other),
         cmocka_unit_test(reassignment_bytes_are_counted_apart),
