@@ -224,7 +224,7 @@ static void call_answer(struct metastore_zk_call *c, struct list *from,
     /* An exists of a node that is not there keeps its watch. */
     bool is_set =
         result->err == 0 || (c->kind == METASTORE_ZK_EXISTS && result->err == -E_NOT_FOUND);
-    metastore_zk_watch_leave(c->watch, is_set);
+    metastore_zk_watch_leave(c->watch, is_set ? &c->seen : NULL);
     if (c->done != NULL && !s->is_closed) {
         c->done(c->arg, result);
     }

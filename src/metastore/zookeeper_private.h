@@ -1,7 +1,8 @@
 /*
  * What the parts of the ZooKeeper backend share: zookeeper.c (configuration, access lists),
  * zookeeper_session.c (the connection and its states), zookeeper_call.c (the queue of calls),
- * zookeeper_send.c (calls as requests of the client and back) and zookeeper_watch.c.
+ * zookeeper_send.c (calls as requests of the client and back), zookeeper_watch.c and
+ * zookeeper_rearm.c (watches on a new handle).
  *
  * The client library is entered from metastore_zk_session's drive function alone, with the socket not
  * watched; whatever it calls back runs inside that. So a call of metastore.h only queues.
@@ -56,6 +57,7 @@ struct metastore_zk_session {
     void *state_arg;
 
     zhandle_t *handle; /* NULL until the hosts are known */
+    clientid_t id;     /* the session a new handle goes on with; zero = a new one */
     int fd;            /* the client's socket; -1 = none */
     struct env_fd_watch *fd_watch;
     struct env_timer timer; /* the client's next deadline, or at once */
@@ -77,7 +79,9 @@ struct metastore_zk_session {
     struct list returned; /* lost with the connection; empty while calls are with the client */
     struct list waiting;
     struct metastore_zk_watch *watches; /* hash */
+    struct list spent_watches;          /* told already, but the client still has them */
     struct list dead_watches;           /* freed when drive ends */
+    size_t held_bytes;                  /* of the paths of held watches, as the client lists them */
 };
 
 /* The metastore_factory's open. */
@@ -88,6 +92,12 @@ struct metastore *metastore_zk_session_open(struct metastore_factory *f, struct 
 void metastore_zk_session_wake(struct metastore_zk_session *s);
 
 /* ---- zookeeper_call.c ---- */
+
+/* A node as a watch saw it last. */
+struct metastore_zk_seen {
+    int64_t czxid; /* 0 = there was none */
+    int64_t zxid;  /* of the last change that the watch is for: mzxid, or pzxid for children */
+};
 
 enum metastore_zk_call_kind {
     METASTORE_ZK_GET,
@@ -117,6 +127,7 @@ struct metastore_zk_call {
     /* reads */
     char *path;                       /* with the chroot */
     struct metastore_zk_watch *watch; /* NULL = none */
+    struct metastore_zk_seen seen;    /* by a read that was answered */
     /* multi */
     struct metastore_zk_op *ops;
     int32_t op_count;
@@ -158,17 +169,60 @@ size_t metastore_zk_request_bytes(const struct metastore_op *ops, int32_t op_cou
 
 /* ---- zookeeper_watch.c ---- */
 
-struct metastore_zk_watch;
+/* What makes two registrations one watch; the path's bytes and a NUL follow it in memory. */
+struct metastore_zk_watch_key {
+    metastore_watch_fn fn;
+    void *arg;
+    size_t is_children; /* as wide as the others: no padding in what is hashed */
+};
+
+struct metastore_zk_watch {
+    struct metastore_zk_session *session;
+    struct metastore_zk_watch_key *key;
+    size_t key_len;
+    size_t bytes;
+    int32_t reads; /* under way */
+    bool is_set;   /* somebody waits for its event */
+    bool is_held;  /* the client will fire it */
+    struct metastore_zk_seen seen;
+    struct list_node link; /* in spent_watches or dead_watches, and then not in the hash */
+    UT_hash_handle hh;
+};
+
+/* Without the chroot. */
+static inline const char *metastore_zk_watch_path(const struct metastore_zk_watch *w)
+{
+    return (const char *)(w->key + 1);
+}
 
 /* The watch for a read that is about to wait; the same one for the same path, kind, fn and arg. */
 struct metastore_zk_watch *metastore_zk_watch_join(struct metastore_zk_session *s,
                                                    struct slice path, bool is_children,
                                                    metastore_watch_fn fn, void *arg);
-/* The read is over; is_set: the client keeps the watch now. NULL is fine. */
-void metastore_zk_watch_leave(struct metastore_zk_watch *w, bool is_set);
+/* The client holds it from now on, or does so no more. */
+void metastore_zk_watch_hold(struct metastore_zk_watch *w, bool is_held);
+/* The read is over. seen: the client holds the watch now, and this is what the read showed; NULL = it
+ * does not. w NULL is fine. */
+void metastore_zk_watch_leave(struct metastore_zk_watch *w, const struct metastore_zk_seen *seen);
+/* Tells the event, once. The client may go on holding the watch; nothing comes of it then. */
+void metastore_zk_watch_tell(struct metastore_zk_watch *w, enum metastore_event event);
 /* The client's callback; context is the watch. */
 void metastore_zk_watch_fire(zhandle_t *handle, int type, int state, const char *path,
                              void *context);
+/* The client's handle is gone: no watch is held any more. */
+void metastore_zk_watches_release(struct metastore_zk_session *s);
 /* Frees those that nobody needs any more. */
 void metastore_zk_watches_bury(struct metastore_zk_session *s);
 void metastore_zk_watches_free(struct metastore_zk_session *s);
+
+/* ---- zookeeper_rearm.c ---- */
+
+/* True when the watches are too many for the one request in which the client would set them again. */
+bool metastore_zk_rearm_is_due(const struct metastore_zk_session *s);
+/* Reads every node whose watch is set but not held, with that watch, and tells what changed meanwhile.
+ * Goes before other calls, so that their answers come after those events. */
+void metastore_zk_rearm(struct metastore_zk_session *s);
+/* The event that happened to a node between two looks; false = none. now NULL: it is gone. */
+bool metastore_zk_rearm_compare(const struct metastore_zk_watch *w,
+                                const struct metastore_zk_seen *now,
+                                enum metastore_event *ret_event);

@@ -73,6 +73,7 @@ static void get_done(int rc, const char *value, int value_len, const struct Stat
     if (call_failed(c, rc)) {
         return;
     }
+    c->seen = (struct metastore_zk_seen){.czxid = stat->czxid, .zxid = stat->mzxid};
     struct metastore_result result = {.failed_op = -1, .stat = stat_of(stat)};
     if (value_len >= 0) {
         result.data = slice_of(value == NULL ? "" : value, (size_t)value_len);
@@ -86,6 +87,7 @@ static void exists_done(int rc, const struct Stat *stat, const void *data)
     if (call_failed(c, rc)) {
         return;
     }
+    c->seen = (struct metastore_zk_seen){.czxid = stat->czxid, .zxid = stat->mzxid};
     struct metastore_result result = {.failed_op = -1, .stat = stat_of(stat)};
     metastore_zk_call_complete(c, &result);
 }
@@ -95,12 +97,14 @@ static int name_compare(const void *a, const void *b)
     return slice_compare(*(const struct slice *)a, *(const struct slice *)b);
 }
 
-static void children_done(int rc, const struct String_vector *names, const void *data)
+static void children_done(int rc, const struct String_vector *names, const struct Stat *stat,
+                          const void *data)
 {
     struct metastore_zk_call *c = call_of(data);
     if (call_failed(c, rc)) {
         return;
     }
+    c->seen = (struct metastore_zk_seen){.czxid = stat->czxid, .zxid = stat->pzxid};
     struct slice *children = xalloc(((size_t)names->count + 1) * sizeof *children);
     for (int32_t i = 0; i < names->count; i++) {
         children[i] = slice_str(names->data[i]);
@@ -122,7 +126,7 @@ static int read_send(struct metastore_zk_call *c)
     if (c->kind == METASTORE_ZK_EXISTS) {
         return zoo_awexists(handle, c->path, watcher, c->watch, exists_done, &c->link);
     }
-    return zoo_awget_children(handle, c->path, watcher, c->watch, children_done, &c->link);
+    return zoo_awget_children2(handle, c->path, watcher, c->watch, children_done, &c->link);
 }
 
 /* ---- answers of writes ---- */

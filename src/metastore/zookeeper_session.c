@@ -124,6 +124,7 @@ static void session_ready(struct metastore_zk_session *s)
         const char *chroot = s->factory->chroot;
         (void)zoo_async(s->handle, chroot[0] == 0 ? "/" : chroot, sync_done, NULL);
     }
+    metastore_zk_rearm(s);
     s->was_ready = true;
     tell(s, METASTORE_CONNECTED);
 }
@@ -201,8 +202,9 @@ static void client_open(struct metastore_zk_session *s)
 {
     const struct metastore_zk_factory *f = s->factory;
     int timeout_ms = (int)MIN(MAX(s->timeout_ms, 1), INT_MAX);
-    s->handle = zookeeper_init2(f->hosts, on_session_event, timeout_ms, NULL, s,
-                                ZOO_NO_LOG_CLIENTENV, drop_log);
+    s->handle =
+        zookeeper_init2(f->hosts, on_session_event, timeout_ms,
+                        s->id.client_id == 0 ? NULL : &s->id, s, ZOO_NO_LOG_CLIENTENV, drop_log);
     if (s->handle == NULL) {
         trouble(s, ZSYSTEMERROR, "cannot look the hosts up");
         return;
@@ -213,6 +215,17 @@ static void client_open(struct metastore_zk_session *s)
             trouble(s, rc, "cannot authenticate");
         }
     }
+}
+
+/* Goes on with the session on a fresh handle, which sets no watches. The old one has no connection, so
+ * closing it tells nobody, and it has returned all calls. */
+static void client_replace(struct metastore_zk_session *s)
+{
+    s->id = *zoo_client_id(s->handle);
+    (void)zookeeper_close(s->handle); /* nothing is left to fail */
+    s->handle = NULL;
+    metastore_zk_watches_release(s);
+    client_open(s);
 }
 
 static void client_receive(struct metastore_zk_session *s, int events)
@@ -281,6 +294,10 @@ static void drive(struct metastore_zk_session *s, int events)
     }
     if (is_living(s)) {
         client_receive(s, events);
+    }
+    if (s->phase == METASTORE_ZK_CONNECTING && s->was_ready && is_living(s) && !s->is_closed &&
+        metastore_zk_rearm_is_due(s) && zoo_state(s->handle) == 0) {
+        client_replace(s);
     }
     if (!s->is_closed) {
         drive_calls(s);
@@ -383,6 +400,7 @@ struct metastore *metastore_zk_session_open(struct metastore_factory *f, struct 
     list_init(&s->sent);
     list_init(&s->returned);
     list_init(&s->waiting);
+    list_init(&s->spent_watches);
     list_init(&s->dead_watches);
     env_timer_init(&s->timer, env, on_timer, s);
     env_timer_start(&s->timer, 0);

@@ -120,6 +120,40 @@ class Faults(unittest.TestCase):
         self.assertEqual(d.ask("get", "a", 5, "/x"), "ok 1 one")
         self.assertEqual(d.count("a event changed /x"), 1)
 
+    def test_watches_beyond_one_request_survive_a_restart(self):
+        """The client would set them all again in one request of 1.3 MB, and the server would drop it."""
+        d = self.driver
+        d.open("a", self.server.address + "/chroot")
+        d.open("b", self.server.address + "/chroot")
+        names = ["/%04d%s" % (number, "n" * 200) for number in range(6000)]
+        for number, name in enumerate(names):
+            d.send("create", "a", "c%d" % number, name, "x")
+            d.send("get", "a", number, name, "watch")
+        d.send("exists", "a", "later", "/later", "watch")
+        d.send("children", "a", "names", names[4], "watch")
+        d.wait("a answer names ok")
+        d.send("id", "a")
+        before = d.wait("a id")
+        self.server.kill()
+        d.wait("a state disconnected")
+        d.wait_for("b state disconnected")
+        d.send("set", "b", "set", names[1], "y", -1)
+        d.send("delete", "b", "delete", names[2], -1)
+        d.send("create", "b", "create", "/later", "x")
+        d.send("create", "b", "child", names[4] + "/child", "x")
+        self.server.start()
+        d.wait("b answer child ok")
+        self.assertEqual(d.ask("get", "a", "read", names[1]), "ok 1 y")
+        for event in ("changed " + names[1], "deleted " + names[2], "created /later", "children " + names[4]):
+            d.wait_for("a event " + event)
+        self.assertEqual(d.ask("set", "b", "again", names[1], "z", 1), "ok 2")
+        self.assertEqual(d.ask("set", "b", "last", names[5999], "z", 0), "ok 1")
+        d.wait_for("a event changed " + names[5999])
+        self.assertEqual(d.ask("get", "a", "end", "/later"), "ok 0 x")
+        self.assertEqual(d.count("a event"), 5)
+        d.send("id", "a")
+        self.assertEqual(d.wait("a id"), before)
+
     def test_write_in_flight_is_unknown_and_reading_tells(self):
         """The server hangs, so the write stays without an answer until the client gives the connection up."""
         d = self.driver
