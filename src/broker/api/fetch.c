@@ -16,10 +16,12 @@
 #include "broker/api/handlers.h"
 #include "broker/config/settings.h"
 #include "broker/replicas/replicas.h"
+#include "record/batch.h"
 
 #define SESSION_EPOCH_NONE  (-1)
 #define SESSION_EPOCH_FIRST 0
 #define VERSION_TOPIC_IDS   13
+#define VERSION_ZSTD        10
 #define VERSION_SESSIONS    7
 
 struct fetch {
@@ -184,6 +186,26 @@ static bool item_watch(struct fetch *f, struct fetch_item *item, struct slice to
     return replicas_watch_start(f->r->api->parts.replicas, &item->watch, topic, item->partition);
 }
 
+/* A client that is too old for zstd must be told (76), not given what it cannot read. A header that
+ * cannot be read is left to the client's own checks. */
+static bool holds_zstd(const struct replicas_read *read)
+{
+    uint64_t end = read->pos + read->len;
+    uint8_t header[RECORD_HEADER_SIZE];
+    struct record_batch batch;
+    size_t len;
+    for (uint64_t pos = read->pos; pos < end; pos += batch.len) {
+        if (env_file_read(read->file, header, sizeof header, pos, &len) < 0 ||
+            record_batch_parse(slice_of(header, len), &batch) < 0) {
+            return false;
+        }
+        if (record_batch_codec(&batch) == RECORD_CODEC_ZSTD) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static void read_one(struct fetch *f, int32_t index, int64_t bytes_left)
 {
     struct fetch_item *item = f->items[index];
@@ -218,6 +240,12 @@ static void read_one(struct fetch *f, int32_t index, int64_t bytes_left)
     }
     replicas_read(f->r->api->parts.replicas, read);
     f->codes[index] = api_error(API_ERROR_PARTITION, read->err);
+    if (f->r->version < VERSION_ZSTD && read->len > 0 && holds_zstd(read)) {
+        env_file_unref(read->file);
+        *read =
+            (struct replicas_read){.high_watermark = -1, .last_stable_offset = -1, .log_start = -1};
+        f->codes[index] = KERR_UNSUPPORTED_COMPRESSION_TYPE;
+    }
 }
 
 /* False when the request is too large for its arena. */

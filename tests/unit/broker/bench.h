@@ -405,11 +405,12 @@ static inline void bench_lead(struct bench *b)
 /* ---- the client's part ---- */
 
 /* One batch of count records "v"; in the bench's arena. */
-static inline struct wire_records bench_records(struct bench *b, int32_t count)
+static inline struct wire_records bench_records_of(struct bench *b, int32_t count,
+                                                   enum record_codec codec)
 {
     struct record_builder builder;
     struct buf out;
-    record_builder_init(&builder, RECORD_CODEC_NONE);
+    record_builder_init(&builder, codec);
     for (int32_t i = 0; i < count; i++) {
         struct record_input record = {.value = slice_str("v"), .timestamp = 1000 + i};
         record_builder_add(&builder, &record);
@@ -421,6 +422,11 @@ static inline struct wire_records bench_records(struct bench *b, int32_t count)
     buf_deinit(&out);
     record_builder_deinit(&builder);
     return records;
+}
+
+static inline struct wire_records bench_records(struct bench *b, int32_t count)
+{
+    return bench_records_of(b, count, RECORD_CODEC_NONE);
 }
 
 struct bench_produce {

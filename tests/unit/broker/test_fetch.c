@@ -411,6 +411,34 @@ static void sessions_are_declined_without_slots(void **state)
     bench_stop(&b);
 }
 
+/* Below version 10 a partition that holds zstd is refused, others are not. */
+static void zstd_is_kept_from_clients_that_cannot_read_it(void **state)
+{
+    (void)state;
+    struct bench b = {0};
+    bench_start(&b, NULL);
+    bench_lead(&b);
+    struct bench_produce p = {.topic = "t",
+                              .acks = 1,
+                              .version = 7,
+                              .records = bench_records_of(&b, 3, RECORD_CODEC_LZ4)};
+    assert_int_equal(bench_produce(&b, &p)->error_code, KERR_NONE);
+    struct ask ask = ask_default();
+    ask.version = 9;
+    assert_int_equal(only_partition(fetch(&b, &ask))->error_code, KERR_NONE);
+    p.records = bench_records_of(&b, 3, RECORD_CODEC_ZSTD);
+    assert_int_equal(bench_produce(&b, &p)->error_code, KERR_NONE);
+    partition_ptr partition = only_partition(fetch(&b, &ask));
+    assert_int_equal(partition->error_code, KERR_UNSUPPORTED_COMPRESSION_TYPE);
+    assert_int_equal(partition->records.len, 0);
+    ask.version = 10;
+    assert_int_equal(batch_count(&only_partition(fetch(&b, &ask))->records), 2);
+    p.version = 6;
+    p.records = bench_records_of(&b, 3, RECORD_CODEC_ZSTD);
+    assert_int_equal(bench_produce(&b, &p)->error_code, KERR_UNSUPPORTED_COMPRESSION_TYPE);
+    bench_stop(&b);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -425,6 +453,7 @@ int main(void)
         cmocka_unit_test(idle_partition_of_a_session_wakes_its_waiting_fetch),
         cmocka_unit_test(wrong_sessions_are_refused_as_a_whole),
         cmocka_unit_test(sessions_are_declined_without_slots),
+        cmocka_unit_test(zstd_is_kept_from_clients_that_cannot_read_it),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
