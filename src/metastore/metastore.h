@@ -47,7 +47,9 @@ enum metastore_state {
 struct metastore_result {
     int err;                      /* 0, -E_NOT_FOUND, -E_EXISTS, -E_BAD_VERSION, -E_NOT_EMPTY,
                                      -E_UNKNOWN_OUTCOME, -E_SESSION_EXPIRED, -E_TOO_LARGE,
-                                     -E_INVALID (bad path, child of an ephemeral), -E_CLOSED */
+                                     -E_INVALID (bad path, child of an ephemeral), -E_CLOSED,
+                                     -E_REFUSED (an access list), -E_SYSTEM (ZooKeeper, anything
+                                     else) */
     struct slice data;            /* get */
     struct metastore_stat stat;   /* get, exists; multi: see op_stats */
     const struct slice *children; /* children: names, in byte order */
@@ -120,7 +122,7 @@ struct metastore {
     int64_t session_id;
 };
 
-/* How a broker gets sessions, whatever the backend: made by store.h (in-memory and local), later by
+/* How a broker gets sessions, whatever the backend: made by store.h (in-memory and local) or by
  * zookeeper.h. */
 struct metastore_factory {
     /* Starts a session whose callbacks run on env. Never fails at once: state tells. */

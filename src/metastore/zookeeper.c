@@ -214,6 +214,9 @@ static void factory_free(struct metastore_zk_factory *f)
 int metastore_zookeeper_new(const struct metastore_zookeeper_config *config,
                             struct metastore_factory **ret_factory, struct errmsg *em)
 {
+    /* The client's log cannot tell whose session it speaks of, and its buffers are shared by all
+     * threads. Trouble is told from the client's codes instead. */
+    zoo_set_debug_level((ZooLogLevel)0);
     struct metastore_zk_factory *f = xalloc(sizeof *f);
     f->base.open = metastore_zk_session_open;
     f->digest = config->digest == NULL ? NULL : xstrdup(config->digest);

@@ -192,19 +192,12 @@ static void on_timer(void *arg)
     drive(arg, 0);
 }
 
-/* The client's log goes nowhere: it has no owner to go to. Trouble is told from its codes. */
-static void drop_log(const char *line)
-{
-    (void)line;
-}
-
 static void client_open(struct metastore_zk_session *s)
 {
     const struct metastore_zk_factory *f = s->factory;
     int timeout_ms = (int)MIN(MAX(s->timeout_ms, 1), INT_MAX);
-    s->handle =
-        zookeeper_init2(f->hosts, on_session_event, timeout_ms,
-                        s->id.client_id == 0 ? NULL : &s->id, s, ZOO_NO_LOG_CLIENTENV, drop_log);
+    const clientid_t *id = s->id.client_id == 0 ? NULL : &s->id;
+    s->handle = zookeeper_init(f->hosts, on_session_event, timeout_ms, id, s, ZOO_NO_LOG_CLIENTENV);
     if (s->handle == NULL) {
         trouble(s, ZSYSTEMERROR, "cannot look the hosts up");
         return;
@@ -252,7 +245,7 @@ static void client_await(struct metastore_zk_session *s)
     int rc = zookeeper_interest(s->handle, &fd, &flags, &left);
     if (rc != ZOK) {
         trouble(s, rc, "cannot connect");
-        env_timer_start(&s->timer, AGAIN_MS);
+        env_timer_start(&s->timer, rc == ZSYSTEMERROR ? RETRY_MS : AGAIN_MS);
         return;
     }
     s->fd = fd;
