@@ -1,35 +1,17 @@
 /*
- * The property table, value checks and chained lookups of config.h. Lookups go sets first, fallback
- * properties second, the table's default last; the chain is as long as the table makes it, never
- * as long as input makes it.
+ * Value checks and chained lookups of config.h. Lookups go sets first, fallback properties second, the
+ * table's default last; the chain is as long as the table makes it, never as long as input makes it.
  */
 #include "model/config.h"
 
 #include "base/alloc.h"
 #include "base/check.h"
+#include "model/config_table.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
-
-#define ROW(id_, name_, type_, default_, ...) ROW_TAIL(name_, type_, default_, __VA_ARGS__)
-#define ROW_TAIL(name_, type_, default_, min_, max_, allowed_, fallback_, factor_, dynamic_, doc_) \
-    {.name = name_,                                                                                \
-     .type = type_,                                                                                \
-     .default_text = default_,                                                                     \
-     .min = min_,                                                                                  \
-     .max = max_,                                                                                  \
-     .allowed = allowed_,                                                                          \
-     .fallback = fallback_,                                                                        \
-     .fallback_factor = factor_,                                                                   \
-     .is_dynamic = dynamic_,                                                                       \
-     .doc = doc_},
-
-static const struct config_def broker_defs[] = {CONFIG_BROKER_LIST(ROW)};
-static const struct config_def topic_defs[] = {CONFIG_TOPIC_LIST(ROW)};
-_Static_assert(ARRAY_LEN(broker_defs) == CONFIG_BROKER_COUNT, "one row a key");
-_Static_assert(ARRAY_LEN(topic_defs) == CONFIG_TOPIC_COUNT, "one row a key");
 
 int config_count(enum config_scope scope)
 {
@@ -39,7 +21,7 @@ int config_count(enum config_scope scope)
 const struct config_def *config_def_at(enum config_scope scope, int key)
 {
     CHECK(key >= 0 && key < config_count(scope));
-    return scope == CONFIG_SCOPE_TOPIC ? &topic_defs[key] : &broker_defs[key];
+    return &config_table_of(scope)[key];
 }
 
 int config_find(enum config_scope scope, struct slice name)

@@ -1,6 +1,6 @@
 /*
- * Configuration: the table accepts its own defaults, values are refused by name, lookups follow the
- * chain topic -> dynamic -> static -> fallback property -> default.
+ * Configuration: values are refused by name, lookups follow the chain topic -> dynamic -> static ->
+ * fallback property -> default.
  */
 #include "model/config.h"
 
@@ -18,24 +18,6 @@ static void put(struct config_set *set, const char *name, const char *value)
     int err = config_set_put(set, slice_str(name), slice_str(value), &em);
     assert_string_equal(em.text, "");
     assert_int_equal(err, 0);
-}
-
-/* Every default of the table passes its own check, and every row is documented. */
-static void defaults_pass_their_own_check(void **state)
-{
-    (void)state;
-    for (int scope = CONFIG_SCOPE_BROKER; scope <= CONFIG_SCOPE_TOPIC; scope++) {
-        for (int key = 0; key < config_count((enum config_scope)scope); key++) {
-            const struct config_def *def = config_def_at((enum config_scope)scope, key);
-            struct errmsg em = {""};
-            if (def->default_text != NULL) {
-                assert_int_equal(config_check(def, slice_str(def->default_text), &em), 0);
-            }
-            assert_string_equal(em.text, "");
-            assert_true(strlen(def->doc) > 5);
-            assert_int_equal(config_find((enum config_scope)scope, slice_str(def->name)), key);
-        }
-    }
 }
 
 static void wrong_values_are_refused_with_key_value_and_reason(void **state)
@@ -187,7 +169,6 @@ static void list_items_are_found_between_commas(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(defaults_pass_their_own_check),
         cmocka_unit_test(wrong_values_are_refused_with_key_value_and_reason),
         cmocka_unit_test(topic_value_wins_over_broker_value),
         cmocka_unit_test(retention_falls_back_over_units),
