@@ -59,7 +59,8 @@ void control_brokers_tell(struct control *c)
     }
     if (count > 0) {
         control_effect_add(c, CONTROL_EFFECT_SEND)->send =
-            (struct control_send){.kind = CONTROL_SEND_UPDATE_METADATA,
+            (struct control_send){.id = c->next_send_id++,
+                                  .kind = CONTROL_SEND_UPDATE_METADATA,
                                   .controller_epoch = c->epoch,
                                   .receivers = receivers,
                                   .receiver_count = count,

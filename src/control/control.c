@@ -31,6 +31,7 @@ struct control *control_new(const struct control_config *config)
     list_init(&c->block_ops);
     heap_init(&c->deadlines);
     c->next_write_id = 1;
+    c->next_send_id = 1;
     c->next_serial = 1;
     return c;
 }
@@ -196,6 +197,7 @@ static void answered(struct control *c, const struct control_event *event)
         }
         if (event->send_kind == CONTROL_SEND_LEADER_AND_ISR) {
             replica_judged(c, p, event->from.broker, a->error);
+            control_move_answered(c, p, event, a->error);
         } else if (event->is_deletion) {
             control_delete_answer(c, p, event->from.broker, a->error);
         }

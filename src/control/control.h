@@ -292,6 +292,7 @@ struct control_partition {
 /* Goes to the end of the receivers' queues. brokers: all live or shutting-down ones (UpdateMetadata's
  * LiveBrokers; LeaderAndIsr's LiveLeaders are found in it). */
 struct control_send {
+    uint64_t id; /* rises with every send; given back with the answer */
     enum control_send_kind kind;
     int32_t controller_epoch;
     const struct control_receiver *receivers;
@@ -417,6 +418,7 @@ struct control_event {
         };
         struct {
             enum control_send_kind send_kind; /* ANSWER */
+            uint64_t send_id;                 /* of the request */
             struct control_receiver from;     /* epoch: the one the request carried */
             bool is_deletion;                 /* of the request */
             int16_t error;                    /* top level; then answers is empty */

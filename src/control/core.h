@@ -67,6 +67,10 @@ struct core_move {
     enum core_phase phase;
     struct ids target;      /* TRS */
     bool shows_target;      /* from B3 on brokers are told TRS alone */
+    bool awaits_leader;     /* the leader has yet to answer what it was told last */
+    uint64_t leader_send;   /* the request that tells it; 0 = not sent yet */
+    bool is_handed_over;    /* DROP: none of the dropped leads */
+    bool is_raised;         /* START: the epoch was raised with the present list */
     enum core_phase before; /* ASSIGN: where to go back to when it cannot be stored */
     bool is_fresh;          /* ASSIGN: there was no move before */
     bool is_forced;         /* the operator accepts to lose the leader */
@@ -151,12 +155,13 @@ struct core_topic {
 /* Why a partition state is written; decides what follows. */
 enum core_why {
     WHY_CREATE,
-    WHY_REPAIR, /* lost leader, dead ISR members */
-    WHY_DROP,   /* U3 */
-    WHY_RAISE,  /* A1 */
-    WHY_LEAD,   /* B3 */
-    WHY_SHRINK, /* B4 */
-    WHY_OP,     /* the first of partition.ops */
+    WHY_REPAIR,    /* lost leader, dead ISR members */
+    WHY_HAND_OVER, /* U3: before it, a leader that stays */
+    WHY_DROP,      /* U3 */
+    WHY_RAISE,     /* A1 */
+    WHY_LEAD,      /* B3 */
+    WHY_SHRINK,    /* B4 */
+    WHY_OP,        /* the first of partition.ops */
 };
 
 struct core_write {
@@ -242,6 +247,7 @@ struct control {
     struct core_write *writes;
     int32_t writes_pending;
     uint64_t next_write_id;
+    uint64_t next_send_id;
     uint64_t next_serial;
     struct list requests;
     struct list expanding;
@@ -328,6 +334,12 @@ void control_move_resume(struct control *c, struct core_partition *p);
 bool control_move_advance(struct control *c, struct core_partition *p);
 /* A broker came back: if it is a target of the move, its phase A runs again. */
 void control_move_restart(struct control *c, struct core_partition *p, int32_t broker);
+/* LeaderAndIsr was queued for the leader, or answered by it. */
+void control_move_told(struct core_partition *p, int32_t broker, uint64_t send_id);
+void control_move_answered(struct control *c, struct core_partition *p,
+                           const struct control_event *event, int16_t error);
+/* The leader or the ISR changed under it. */
+void control_move_repaired(struct core_partition *p);
 /* A step of it was written. */
 void control_move_written(struct control *c, struct core_partition *p, enum core_why why);
 void control_move_stored(struct control *c, struct core_move *m);

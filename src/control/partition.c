@@ -130,7 +130,9 @@ static void written(struct control *c, struct core_partition *p, enum core_why w
         ids_clear(&p->suspects);
         p->is_leader_suspect = false;
         tell_everybody(c, p);
+        control_move_repaired(p);
         break;
+    case WHY_HAND_OVER:
     case WHY_DROP:
     case WHY_RAISE:
     case WHY_LEAD:

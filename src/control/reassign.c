@@ -48,6 +48,7 @@ static void drop_enter(struct core_move *m)
     for (int32_t i = 0; i < m->dropped.count; i++) {
         ids_add(&m->shown, m->dropped.list[i]);
     }
+    m->is_handed_over = false;
     m->phase = PHASE_DROP;
 }
 
@@ -236,48 +237,117 @@ static void drop_uncleanly(const struct control *c, const struct core_partition 
     next->recovery = MODEL_RECOVERING;
 }
 
-/* The state without the dropped. False: it would leave the partition without a leader who could be
- * had, and nobody forced that. */
-static bool drop_choose(const struct control *c, const struct core_partition *p,
-                        struct model_partition_state *next)
+/* Waits for the leader to answer what it was told last. A broker that lost power can count as alive and
+ * in sync until its session expires; what others hold may not be deleted on the word of one that does
+ * not answer. */
+static void leader_await(struct core_move *m)
 {
-    const struct core_move *m = p->move;
-    model_partition_state_copy(next, &p->state);
-    ids_minus(&next->isr, &p->state.isr, &m->dropped);
-    next->leader_epoch++;
-    if (next->isr.count == 0) {
-        drop_uncleanly(c, p, next);
-        return m->is_forced;
+    m->awaits_leader = true;
+    m->leader_send = 0;
+}
+
+void control_move_told(struct core_partition *p, int32_t broker, uint64_t send_id)
+{
+    struct core_move *m = p->move;
+    if (m != NULL && m->awaits_leader && m->leader_send == 0 && p->state.leader == broker) {
+        m->leader_send = send_id;
     }
-    if (ids_has(&m->dropped, p->state.leader)) {
-        next->leader = drop_successor(c, p);
-        next->recovery = MODEL_RECOVERED;
-        return next->leader >= 0 || m->is_forced;
+}
+
+void control_move_answered(struct control *c, struct core_partition *p,
+                           const struct control_event *event, int16_t error)
+{
+    struct core_move *m = p->move;
+    /* 11: it has that epoch already, the request arrived twice. */
+    if (m != NULL && m->awaits_leader && m->leader_send != 0 &&
+        p->state.leader == event->from.broker && event->send_id >= m->leader_send &&
+        (error == KERR_NONE || error == KERR_STALE_CONTROLLER_EPOCH)) {
+        m->awaits_leader = false;
+        control_partition_ready(c, p);
     }
+}
+
+void control_move_repaired(struct core_partition *p)
+{
+    if (p->move != NULL && (p->move->phase == PHASE_SHRINK || p->move->phase == PHASE_DROP)) {
+        leader_await(p->move);
+    }
+}
+
+/* U3, first: the leader that stays, or takes over, gets a new epoch. */
+static bool hand_over_start(struct control *c, struct core_partition *p)
+{
+    int32_t leader = p->state.leader;
+    if (ids_has(&p->move->dropped, leader)) {
+        leader = drop_successor(c, p);
+    }
+    if (leader < 0) {
+        return false;
+    }
+    struct model_partition_state next = {0};
+    model_partition_state_copy(&next, &p->state);
+    if (next.leader != leader) {
+        next.leader = leader;
+        next.recovery = MODEL_RECOVERED;
+    }
+    next.leader_epoch++;
+    control_partition_write(c, p, WHY_HAND_OVER, &next);
     return true;
 }
 
-/* U3: the dropped leave the ISR in one write; a dropped leader hands over first, in the same write.
- * While nobody can follow it (in the spirit of decision 5) the drop waits. */
+/* U3, then: the dropped leave the ISR, all in one write. */
+static void drop_start(struct control *c, struct core_partition *p)
+{
+    struct core_move *m = p->move;
+    struct model_partition_state next = {0};
+    model_partition_state_copy(&next, &p->state);
+    ids_minus(&next.isr, &p->state.isr, &m->dropped);
+    next.leader_epoch++;
+    if (next.isr.count == 0) {
+        drop_uncleanly(c, p, &next);
+    } else if (ids_has(&m->dropped, next.leader)) {
+        next.leader = MODEL_LEADER_NONE;
+    }
+    control_partition_write(c, p, WHY_DROP, &next);
+}
+
+static bool has_dropped(const struct core_partition *p)
+{
+    bool has = ids_has(&p->move->dropped, p->state.leader);
+    for (int32_t i = 0; !has && i < p->state.isr.count; i++) {
+        has = ids_has(&p->move->dropped, p->state.isr.list[i]);
+    }
+    return has;
+}
+
+/* While nobody can follow a leader that is dropped (in the spirit of decision 5), the drop waits, unless
+ * the operator forced it. */
 static enum progress drop_run(struct control *c, struct core_partition *p)
 {
     struct core_move *m = p->move;
-    bool is_clear = !ids_has(&m->dropped, p->state.leader);
-    for (int32_t i = 0; is_clear && i < p->state.isr.count; i++) {
-        is_clear = !ids_has(&m->dropped, p->state.isr.list[i]);
-    }
-    if (is_clear || !p->has_state) {
+    if (!p->has_state || !has_dropped(p)) {
         drop_finish(c, p);
         return MOVE_GOES_ON;
     }
-    struct model_partition_state next = {0};
-    if (!drop_choose(c, p, &next)) {
-        ids_deinit(&next.isr);
-        wait_log(c, m, "replicas are to be dropped, but no other one in sync can lead: waiting");
-        return MOVE_WAITS;
+    if (m->is_handed_over && m->awaits_leader) {
+        return MOVE_WRITES; /* nothing may come in between */
     }
-    control_partition_write(c, p, WHY_DROP, &next);
-    return MOVE_WRITES;
+    bool can_go =
+        m->is_handed_over && p->state.leader >= 0 && !ids_has(&m->dropped, p->state.leader);
+    if (can_go) {
+        drop_start(c, p);
+        return MOVE_WRITES;
+    }
+    m->is_handed_over = false;
+    if (hand_over_start(c, p)) {
+        return MOVE_WRITES;
+    }
+    if (m->is_forced) {
+        drop_start(c, p);
+        return MOVE_WRITES;
+    }
+    wait_log(c, m, "replicas are to be dropped, but no other one in sync can lead: waiting");
+    return MOVE_WAITS;
 }
 
 /* ---- phases A and B ---- */
@@ -353,6 +423,9 @@ static enum progress store_start(struct control *c, struct core_partition *p)
 static enum progress shrink_run(struct control *c, struct core_partition *p)
 {
     struct model_partition_state next = {0};
+    if (p->stored.removing.count > 0 && p->move->awaits_leader) {
+        return MOVE_WRITES; /* nothing may come in between */
+    }
     for (int32_t i = 0; i < p->state.isr.count; i++) {
         if (ids_has(&p->move->target, p->state.isr.list[i])) {
             ids_add(&next.isr, p->state.isr.list[i]);
@@ -374,14 +447,17 @@ static enum progress shrink_run(struct control *c, struct core_partition *p)
 static enum progress start_run(struct control *c, struct core_partition *p)
 {
     struct core_move *m = p->move;
+    bool is_raised = m->is_raised;
+    bool is_moving = assignment_is_reassigning(&p->stored);
+    m->is_raised = false;
     if (is_complete(p)) {
-        if (lead_start(c, p)) {
+        if ((is_moving || !is_raised) && lead_start(c, p)) {
             return MOVE_WRITES;
         }
-        if (!assignment_is_reassigning(&p->stored)) {
+        if (!is_moving) {
             return store_start(c, p); /* nothing is taken away: it needs no leader */
         }
-    } else if (p->has_state) {
+    } else if (p->has_state && !is_raised) {
         raise_start(c, p);
         return MOVE_WRITES;
     }
@@ -438,9 +514,18 @@ void control_move_written(struct control *c, struct core_partition *p, enum core
     CHECK(m != NULL);
     struct ids origin = {0};
     switch (why) {
+    case WHY_HAND_OVER:
+        m->is_handed_over = true;
+        leader_await(m);
+        control_tell_state(c, p, &m->shown);
+        break;
     case WHY_DROP:
-        control_tell_state(c, p, &p->stored.replicas);
+        assignment_origin(&p->stored, &origin);
+        control_tell_state(c, p, &origin);
+        control_tell_new(c, p, &p->stored.adding);
+        ids_deinit(&origin);
         drop_finish(c, p);
+        m->is_raised = true;
         break;
     case WHY_RAISE:
         phase_set(m, PHASE_COPY);
@@ -452,6 +537,7 @@ void control_move_written(struct control *c, struct core_partition *p, enum core
     case WHY_LEAD:
         phase_set(m, PHASE_SHRINK);
         m->shows_target = true;
+        leader_await(m);
         control_tell_state(c, p, &m->target);
         break;
     case WHY_SHRINK:

@@ -208,6 +208,7 @@ static struct control_send *send_add(struct flush *f, enum control_send_kind kin
         brokers[i] = &f->brokers[i]->model;
     }
     struct control_send *send = &control_effect_add(c, CONTROL_EFFECT_SEND)->send;
+    send->id = c->next_send_id++;
     send->kind = kind;
     send->controller_epoch = c->epoch;
     send->brokers = brokers;
@@ -251,6 +252,11 @@ static void batch_send(struct flush *f, enum batch batch, enum control_send_kind
             }
         }
         struct control_send *send = send_add(f, kind);
+        for (int32_t k = 0; batch == BATCH_LEADER_AND_ISR && k < f->count; k++) {
+            if (batch_has(batch, f->tells[k], b->model.id)) {
+                control_move_told(f->tells[k]->partition, b->model.id, send->id);
+            }
+        }
         receiver_set(f->c, send, b);
         send->partitions = list;
         send->partition_count = count;

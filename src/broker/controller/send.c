@@ -20,6 +20,7 @@ struct peer_request {
     struct list_node link;
     enum control_send_kind kind;
     bool is_deletion;
+    uint64_t id; /* control_send.id */
     struct buf frame;
 };
 
@@ -117,6 +118,7 @@ static void answered(void *arg, int err, struct block *frame, struct slice paylo
     } else {
         char *who = xasprintf("%d", p->id);
         event.is_deletion = request->is_deletion;
+        event.send_id = request->id;
         event.from = (struct control_receiver){p->id, p->epoch};
         request_free(p, request);
         peer_next(p);
@@ -178,6 +180,7 @@ void controller_send(struct controller *c, const struct control_send *send)
         struct peer_request *request = xalloc(sizeof *request);
         request->kind = send->kind;
         request->is_deletion = send->is_deletion;
+        request->id = send->id;
         buf_init(&request->frame);
         controller_encode(&request->frame, send, c->config.broker_id, c->listener, p->epoch);
         list_push_back(&p->queue, &request->link);

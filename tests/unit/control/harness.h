@@ -60,6 +60,7 @@ struct world_answer {
     enum control_send_kind kind;
     struct control_receiver from;
     bool is_deletion;
+    uint64_t send_id;
     int32_t count;
     struct control_answer_partition *list;
     char **names;
@@ -85,6 +86,7 @@ struct world {
     struct model_broker brokers[WORLD_BROKERS];
     bool is_registered[WORLD_BROKERS];
     bool has_bad_dir[WORLD_BROKERS]; /* answers 56 to everything */
+    bool is_mute[WORLD_BROKERS];     /* registered, but gone: takes nothing, answers nothing */
     bool holds_answers;
     struct list writes;
     struct list answers;
@@ -273,20 +275,34 @@ static inline int16_t world_take(struct world *w, int32_t broker, enum control_s
     return 0;
 }
 
+static inline void world_answer_free(struct world_answer *a)
+{
+    for (int32_t i = 0; i < a->count; i++) {
+        free(a->names[i]);
+    }
+    free(a->names);
+    free(a->list);
+    free(a);
+}
+
 static inline void world_send_take(struct world *w, const struct control_send *send)
 {
     for (int32_t r = 0; r < send->receiver_count; r++) {
         int32_t broker = send->receivers[r].broker;
         struct world_answer *answer = xalloc(sizeof *answer);
-        *answer = (struct world_answer){
-            .kind = send->kind, .from = send->receivers[r], .is_deletion = send->is_deletion};
+        *answer = (struct world_answer){.kind = send->kind,
+                                        .from = send->receivers[r],
+                                        .is_deletion = send->is_deletion,
+                                        .send_id = send->id};
         answer->list = xalloc((size_t)(send->partition_count + 1) * sizeof *answer->list);
         answer->names = xalloc((size_t)(send->partition_count + 1) * sizeof(char *));
         for (int32_t i = 0; i < send->partition_count; i++) {
             const struct control_partition *p = &send->partitions[i];
             world_sent_line(w, broker, send->kind, p);
             if (send->kind != CONTROL_SEND_UPDATE_METADATA) {
-                int16_t error = w->is_registered[broker] ? world_take(w, broker, send->kind, p) : 0;
+                int16_t error = w->is_registered[broker] && !w->is_mute[broker]
+                                    ? world_take(w, broker, send->kind, p)
+                                    : 0;
                 answer->names[answer->count] = slice_dup(p->topic);
                 answer->list[answer->count] = (struct control_answer_partition){
                     .topic = slice_str(answer->names[answer->count]),
@@ -298,18 +314,12 @@ static inline void world_send_take(struct world *w, const struct control_send *s
         if (send->partition_count == 0) {
             buf_putf(&w->sent, "%d brokers %d\n", broker, send->broker_count);
         }
+        if (!w->is_registered[broker] || w->is_mute[broker]) {
+            world_answer_free(answer);
+            continue;
+        }
         list_push_back(&w->answers, &answer->link);
     }
-}
-
-static inline void world_answer_free(struct world_answer *a)
-{
-    for (int32_t i = 0; i < a->count; i++) {
-        free(a->names[i]);
-    }
-    free(a->names);
-    free(a->list);
-    free(a);
 }
 
 static inline void world_reply_take(struct world *w, const struct control_reply *reply)
@@ -578,6 +588,7 @@ static inline void world_answer_one(struct world *w)
                                                .send_kind = a->kind,
                                                .from = a->from,
                                                .is_deletion = a->is_deletion,
+                                               .send_id = a->send_id,
                                                .answers = a->list,
                                                .answer_count = a->count});
     }

@@ -19,6 +19,7 @@ struct chaos {
     struct ids origin[PARTITIONS];             /* the list before the first move */
     struct ids wishes[PARTITIONS][WISHES_MAX]; /* lists that were asked for */
     int32_t wish_count[PARTITIONS];
+    bool was_bad[BROKERS + 1]; /* its directory failed at some time: it may leave any ISR */
 };
 
 #define check(c, condition)                                                                        \
@@ -47,6 +48,20 @@ static void state_written(struct world *w, struct world_topic *t, int32_t partit
         check(k, s->leader == -1 || ids_has(&before->isr, s->leader));
     }
     check(k, s->leader == -1 || ids_has(&s->isr, s->leader));
+    /* Who is in sync and fine is only dropped when the leader took the epoch before. (A new controller
+     * also drops who restarted unseen.) */
+    bool is_move =
+        s->leader_epoch > before->leader_epoch && s->controller_epoch == before->controller_epoch;
+    for (int32_t i = 0; is_move && i < before->isr.count; i++) {
+        int32_t id = before->isr.list[i];
+        const struct core_broker *b = control_broker_find(w->core, id);
+        if (!ids_has(&s->isr, id) && w->is_registered[id] && !w->is_mute[id] && b != NULL &&
+            b->is_alive && !b->is_shutting_down && !k->was_bad[id]) {
+            check(k, s->leader >= 0);
+            check(k, t->partitions[partition].told[s->leader].state.leader_epoch >=
+                         before->leader_epoch);
+        }
+    }
 }
 
 static bool is_wish(const struct chaos *k, int32_t partition, const struct ids *list)
@@ -149,7 +164,8 @@ static void do_isr(struct chaos *k, int32_t partition, bool is_add)
     struct world_topic *t = world_topic(w, "t");
     for (int32_t id = 1; id <= BROKERS; id++) {
         const struct world_told *told = &t->partitions[partition].told[id];
-        if (!told->is_known || told->state.leader != id || !w->is_registered[id]) {
+        if (!told->is_known || told->state.leader != id || !w->is_registered[id] ||
+            w->is_mute[id]) {
             continue;
         }
         const struct model_partition_state *s = &t->partitions[partition].state;
@@ -158,7 +174,7 @@ static void do_isr(struct chaos *k, int32_t partition, bool is_add)
         ids_copy(&isr, is_current ? &s->isr : &told->state.isr);
         for (int32_t i = 0; is_add && i < told->replicas.count; i++) {
             int32_t replica = told->replicas.list[i];
-            if (!ids_has(&isr, replica) && w->is_registered[replica]) {
+            if (!ids_has(&isr, replica) && w->is_registered[replica] && !w->is_mute[replica]) {
                 ids_add(&isr, replica);
             }
         }
@@ -210,7 +226,10 @@ static void do_broker(struct chaos *k)
         up += w->is_registered[i];
     }
     if (!w->is_registered[id]) {
+        w->is_mute[id] = false;
         world_start(w, id);
+    } else if (w->is_mute[id]) {
+        world_kill(w, id);
     } else if (draw(k, 4) == 0) {
         world_kill(w, id);
         world_start(w, id); /* as fast as the controller can hear of it */
@@ -253,6 +272,9 @@ static void do_other(struct chaos *k)
             .shutdown = {.broker = id, .broker_epoch = w->brokers[id].epoch}};
     } else if (draw(k, 3) == 0) {
         w->has_bad_dir[id] = !w->has_bad_dir[id];
+        k->was_bad[id] = true;
+    } else if (draw(k, 3) == 0 && w->is_registered[id]) {
+        w->is_mute[id] = true;
     }
     world_request(w, &request);
 }
@@ -289,6 +311,8 @@ static void heal(struct chaos *k)
     struct world *w = &k->w;
     for (int32_t id = 1; id <= BROKERS; id++) {
         w->has_bad_dir[id] = false;
+        w->is_mute[id] = false;
+        world_kill(w, id);
     }
     for (int32_t id = 1; id <= BROKERS; id++) {
         world_start(w, id); /* restarts those that were up, too: directories and shutdowns clear */
