@@ -66,12 +66,19 @@ struct klamm_partition_refs {
 
 /* ---- life ---- */
 
+/* Told once by a call that takes long: what it waits for, one line. Runs within the call, on the
+ * caller's thread, and must not use the client. */
+typedef void (*klamm_slow_fn)(void *arg, const char *message);
+
 struct klamm_config {
     const char *bootstrap_servers; /* "host:port,host:port"; "[::1]:9092" for IPv6; required */
     const char *client_id;         /* NULL = "libklamm" */
     int32_t timeout_ms;            /* bound of each call; 0 = 30000 */
     bool catches_signals;          /* SIGINT and SIGTERM end the running (or next) call with
                                       KLAMM_ERR_INTERRUPTED. One client a process may ask */
+    klamm_slow_fn on_slow;         /* NULL = nobody is told */
+    void *on_slow_arg;
+    int32_t slow_ms; /* on_slow comes this long after a call's start; 0 = 5000 */
 };
 
 /* Reaches one of the bootstrap servers and learns the cluster's brokers. */
@@ -294,6 +301,41 @@ KLAMM_API int klamm_describe_broker_settings(struct klamm_client *client, int32_
                                              struct klamm_settings **ret_settings,
                                              struct klamm_error *err);
 KLAMM_API void klamm_settings_free(struct klamm_settings *settings);
+
+struct klamm_setting_change {
+    const char *name;
+    const char *value; /* NULL: take the setting away, so that a default holds again */
+};
+
+struct klamm_alteration {
+    const char *topic; /* NULL: the broker's settings change */
+    int32_t broker_id; /* without topic */
+    const struct klamm_setting_change *changes;
+    int32_t change_count;
+};
+
+struct klamm_alter_result {
+    int32_t code;        /* Kafka's, or an enum klamm_code: whoever serves it could not be asked */
+    const char *message; /* NULL with code 0, else never */
+};
+
+struct klamm_alter_results {
+    struct klamm_memory *memory;
+    int32_t count;
+    const struct klamm_alter_result *list; /* of each alteration, in that order */
+};
+
+/*
+ * IncrementalAlterConfigs: settings that are not named stay. Topics go first, all in one request to
+ * any broker; then each broker is asked itself. Each alteration succeeds or fails alone; the timeout
+ * bounds all of them together. A topic or broker named twice is KLAMM_ERR_ARGUMENT.
+ */
+KLAMM_API int klamm_alter_settings(struct klamm_client *client,
+                                   const struct klamm_alteration *alterations,
+                                   int32_t alteration_count,
+                                   struct klamm_alter_results **ret_results,
+                                   struct klamm_error *err);
+KLAMM_API void klamm_alter_results_free(struct klamm_alter_results *results);
 
 #ifdef __cplusplus
 }

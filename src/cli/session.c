@@ -20,6 +20,14 @@ void cli_session_deinit(struct cli_session *session)
     cli_terminal_flush(session->terminal);
 }
 
+/* Shown at once: the reader wonders now. */
+static void note_slow(void *arg, const char *message)
+{
+    struct cli_session *session = arg;
+    buf_putf(&session->terminal->err, "klamm: %s\n", message);
+    cli_terminal_flush(session->terminal);
+}
+
 int cli_session_connect(struct cli_session *session, const struct cli_session_config *config,
                         struct klamm_error *err)
 {
@@ -28,7 +36,10 @@ int cli_session_connect(struct cli_session *session, const struct cli_session_co
                                          .client_id = config->client_id == NULL ? "klamm"
                                                                                 : config->client_id,
                                          .timeout_ms = config->timeout_ms,
-                                         .catches_signals = true};
+                                         .catches_signals = true,
+                                         .on_slow = note_slow,
+                                         .on_slow_arg = session,
+                                         .slow_ms = session->slow_ms};
     return klamm_connect(&client_config, &session->client, err);
 }
 

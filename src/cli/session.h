@@ -21,6 +21,7 @@ struct cli_session {
     struct cli_terminal *terminal;
     struct klamm_client *client; /* NULL until connected */
     struct env *files;           /* NULL until cli_session_files */
+    int32_t slow_ms; /* a call that takes longer is told of; 0 = the library's default */
 };
 
 /* Commands of this folder: words start behind the command's name. They return an exit code. */

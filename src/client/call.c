@@ -13,6 +13,7 @@
 #include "wire/header.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 /* What an exchange waits for. It lives on the stack: a peer is freed before an exchange is abandoned. */
@@ -304,9 +305,9 @@ static int attempt(struct klamm_client *c, struct client_call *call, int64_t dea
     return 0;
 }
 
-int client_call(struct klamm_client *c, struct client_call *call, struct klamm_error *err)
+static int attempt_all(struct klamm_client *c, struct client_call *call, int64_t deadline_ms,
+                       struct klamm_error *err)
 {
-    int64_t deadline_ms = env_now_ms(c->env) + c->timeout_ms;
     for (int attempts = 1;; attempts++) {
         int code = attempt(c, call, deadline_ms, err);
         if (code == 0 || !is_worth_repeating(call, code, attempts) ||
@@ -322,4 +323,46 @@ int client_call(struct klamm_client *c, struct client_call *call, struct klamm_e
             return client_fail(err, code, "interrupted");
         }
     }
+}
+
+/* ---- slow calls ---- */
+
+/* A call that takes long, and who is to hear of it. */
+struct slowness {
+    struct klamm_client *client;
+    const struct client_call *call;
+    int64_t deadline_ms;
+};
+
+static void tell_slowness(void *arg)
+{
+    const struct slowness *s = arg;
+    const struct client_call *call = s->call;
+    char who[32];
+    if (call->target == CLIENT_TARGET_BROKER) {
+        (void)snprintf(who, sizeof who, "broker %" PRId32, call->broker_id);
+    } else {
+        (void)snprintf(who, sizeof who, "%s",
+                       call->target == CLIENT_TARGET_CONTROLLER ? "the controller" : "the cluster");
+    }
+    int64_t left_ms = MAX(s->deadline_ms - env_now_ms(s->client->env), 0);
+    char *message = xasprintf("%s has not answered %s yet; waiting for up to %" PRId64 " s more",
+                              who, wire_api_find(call->key)->name, (left_ms + 999) / 1000);
+    s->client->on_slow(s->client->on_slow_arg, message);
+    free(message);
+}
+
+int client_call(struct klamm_client *c, struct client_call *call, struct klamm_error *err)
+{
+    int64_t deadline_ms =
+        call->deadline_ms != 0 ? call->deadline_ms : env_now_ms(c->env) + c->timeout_ms;
+    struct slowness slowness = {.client = c, .call = call, .deadline_ms = deadline_ms};
+    struct env_timer timer;
+    env_timer_init(&timer, c->env, tell_slowness, &slowness);
+    if (c->on_slow != NULL) {
+        env_timer_start(&timer, c->slow_ms);
+    }
+    int code = attempt_all(c, call, deadline_ms, err);
+    env_timer_stop(&timer);
+    return code;
 }

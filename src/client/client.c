@@ -302,6 +302,9 @@ int klamm_connect(const struct klamm_config *config, struct klamm_client **ret_c
     c->client_id = xstrdup(config->client_id == NULL ? "libklamm" : config->client_id);
     c->timeout_ms = config->timeout_ms <= 0 ? CLIENT_TIMEOUT_MS : config->timeout_ms;
     c->controller_id = -1;
+    c->on_slow = config->on_slow;
+    c->on_slow_arg = config->on_slow_arg;
+    c->slow_ms = config->slow_ms <= 0 ? CLIENT_SLOW_MS : config->slow_ms;
     int code =
         parse_seeds(c, config->bootstrap_servers == NULL ? "" : config->bootstrap_servers, err);
     if (code == 0 && config->catches_signals && loop_on_signal(env, on_signal, c, &em) < 0) {

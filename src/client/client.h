@@ -19,6 +19,7 @@
 #define CLIENT_FRESH_MS     1000              /* an answer this old no longer proves a connection */
 #define CLIENT_BACKOFF_MS   100               /* between attempts of one call */
 #define CLIENT_TIMEOUT_MS   30000             /* of a call, unless configured */
+#define CLIENT_SLOW_MS      5000 /* a call that takes longer says so, unless configured */
 
 struct client_version_range {
     int16_t first;
@@ -49,6 +50,9 @@ struct klamm_client {
     struct client_nodes brokers; /* by id, as Metadata told last */
     int32_t controller_id;       /* -1 = unknown */
     int32_t next_broker;         /* where the search for any broker starts */
+    klamm_slow_fn on_slow;       /* may be NULL */
+    void *on_slow_arg;
+    int32_t slow_ms;
 };
 
 enum client_target {
@@ -65,6 +69,7 @@ struct client_call {
     int16_t version_min; /* the oldest version that can say what the request says */
     enum client_target target;
     int32_t broker_id;      /* of CLIENT_TARGET_BROKER */
+    int64_t deadline_ms;    /* 0: the client's timeout, from the call's start */
     bool is_repeatable;     /* sending it twice does no harm */
     const void *request;    /* the wire struct */
     void *response;         /* the wire struct; borrows from frame and arena */

@@ -22,6 +22,7 @@ struct cli_fixture {
     char *folder;
     char *plan;       /* path of the file that cli_plan_file writes */
     bool is_terminal; /* what the next command believes its output is */
+    int32_t slow_ms;  /* when the next command says that a call takes long */
     int exit_code;
     char *out;
     char *err;
@@ -86,6 +87,7 @@ static inline int cli_run(struct cli_fixture *x, cli_command_fn command, const c
     cli_terminal_init_captured(&terminal);
     terminal.is_terminal = x->is_terminal;
     cli_session_init(&session, &terminal);
+    session.slow_ms = x->slow_ms;
     x->exit_code = command(&session, (struct cli_words){words, count});
     cli_session_deinit(&session);
     free(x->out);

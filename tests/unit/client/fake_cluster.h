@@ -17,6 +17,7 @@
 #include "wire/describe_log_dirs.h"
 #include "wire/elect_leaders.h"
 #include "wire/header.h"
+#include "wire/incremental_alter_configs.h"
 #include "wire/list_partition_reassignments.h"
 #include "wire/metadata.h"
 
@@ -30,6 +31,7 @@
 #define FAKE_TOPICS     4
 #define FAKE_PARTITIONS 3
 #define FAKE_IDS        8
+#define FAKE_SETTINGS   64
 
 struct fake_ids {
     int32_t list[FAKE_IDS];
@@ -49,6 +51,13 @@ struct fake_partition {
 struct fake_topic {
     char name[250]; /* "" = free */
     struct fake_partition partitions[FAKE_PARTITIONS];
+};
+
+/* What IncrementalAlterConfigs stored. */
+struct fake_setting {
+    char owner[250]; /* a topic's name, or a broker's id; "" = free */
+    char name[64];
+    char value[250];
 };
 
 struct fake_cluster;
@@ -76,6 +85,10 @@ struct fake_cluster {
     int32_t interrupt_at;       /* this DescribeLogDirs sends SIGINT to the process; 0 = none */
     int32_t copy_per_poll;      /* bytes that arrive at each DescribeLogDirs of the controller */
     int32_t counts[128];        /* requests by key */
+    int32_t listed_dead_id;     /* Metadata names this broker though it is closed; 0 = none */
+    int16_t settings_code;      /* the answer to each alteration of settings */
+    int32_t alters_at_settings; /* alter requests that had come before the last alteration */
+    struct fake_setting settings[FAKE_SETTINGS];
     struct wire_alter_partition_reassignments_request last_alter; /* numbers only */
     char racks[FAKE_BROKERS][8];                                  /* "" = none */
 };
@@ -254,7 +267,7 @@ static inline void fake_metadata(struct fake_request *q)
     }
     r.brokers = fake_array(q, FAKE_BROKERS, sizeof *r.brokers);
     for (int32_t i = 0; i < FAKE_BROKERS; i++) {
-        if (f->brokers[i].server != NULL) {
+        if (f->brokers[i].server != NULL || f->brokers[i].id == f->listed_dead_id) {
             struct wire_metadata_response_brokers *row = &r.brokers[r.brokers_count++];
             row->node_id = f->brokers[i].id;
             row->host = slice_str("127.0.0.1");
@@ -534,6 +547,78 @@ static inline void fake_configs(struct fake_request *q)
     fake_encode(q, &r);
 }
 
+static inline struct fake_setting *fake_setting_find(struct fake_cluster *f, struct slice owner,
+                                                     struct slice name)
+{
+    for (int32_t i = 0; i < FAKE_SETTINGS; i++) {
+        struct fake_setting *setting = &f->settings[i];
+        if (setting->owner[0] != '\0' && slice_equal_str(owner, setting->owner) &&
+            slice_equal_str(name, setting->name)) {
+            return setting;
+        }
+    }
+    return NULL;
+}
+
+static inline void fake_setting_put(struct fake_cluster *f, struct slice owner, struct slice name,
+                                    struct slice value)
+{
+    struct fake_setting *setting = fake_setting_find(f, owner, name);
+    for (int32_t i = 0; setting == NULL; i++) {
+        CHECK(i < FAKE_SETTINGS);
+        setting = f->settings[i].owner[0] == '\0' ? &f->settings[i] : NULL;
+    }
+    snprintf(setting->owner, sizeof setting->owner, "%.*s", SLICE_ARG(owner));
+    snprintf(setting->name, sizeof setting->name, "%.*s", SLICE_ARG(name));
+    snprintf(setting->value, sizeof setting->value, "%.*s", SLICE_ARG(value));
+}
+
+static inline int16_t
+fake_alter_settings_of(struct fake_request *q,
+                       const struct wire_incremental_alter_configs_request_resources *asked)
+{
+    struct fake_cluster *f = q->cluster;
+    char id[16];
+    snprintf(id, sizeof id, "%d", q->broker->id);
+    bool is_served = asked->resource_type == 2 ? fake_topic_find(f, asked->resource_name) != NULL
+                                               : slice_equal_str(asked->resource_name, id);
+    if (!is_served || f->settings_code != 0) {
+        return is_served ? f->settings_code : KERR_UNKNOWN_TOPIC_OR_PARTITION;
+    }
+    for (int32_t i = 0; i < asked->configs_count; i++) {
+        struct fake_setting *held =
+            fake_setting_find(f, asked->resource_name, asked->configs[i].name);
+        if (asked->configs[i].config_operation == 0) {
+            fake_setting_put(f, asked->resource_name, asked->configs[i].name,
+                             asked->configs[i].value);
+        } else if (held != NULL) {
+            held->owner[0] = '\0';
+        }
+    }
+    return 0;
+}
+
+static inline void fake_alter_settings(struct fake_request *q)
+{
+    const struct wire_incremental_alter_configs_request *m = q->body;
+    struct wire_incremental_alter_configs_response r;
+    wire_incremental_alter_configs_response_init(&r);
+    q->cluster->alters_at_settings = q->cluster->counts[WIRE_KEY_ALTER_PARTITION_REASSIGNMENTS];
+    r.responses = fake_array(q, m->resources_count, sizeof *r.responses);
+    r.responses_count = m->resources_count;
+    for (int32_t i = 0; i < m->resources_count; i++) {
+        /* Backwards: clients must not rely on the order. */
+        struct wire_incremental_alter_configs_response_responses *row =
+            &r.responses[m->resources_count - 1 - i];
+        row->resource_type = m->resources[i].resource_type;
+        row->resource_name = m->resources[i].resource_name;
+        row->error_code = fake_alter_settings_of(q, &m->resources[i]);
+        row->error_message =
+            row->error_code == KERR_INVALID_CONFIG ? slice_str("a bad value") : SLICE_NULL;
+    }
+    fake_encode(q, &r);
+}
+
 /* ---- the servers ---- */
 
 static inline void fake_answer(struct fake_request *q)
@@ -546,6 +631,7 @@ static inline void fake_answer(struct fake_request *q)
         [WIRE_KEY_DESCRIBE_CONFIGS] = fake_configs,
         [WIRE_KEY_DESCRIBE_LOG_DIRS] = fake_log_dirs,
         [WIRE_KEY_ELECT_LEADERS] = fake_elect,
+        [WIRE_KEY_INCREMENTAL_ALTER_CONFIGS] = fake_alter_settings,
         [WIRE_KEY_ALTER_PARTITION_REASSIGNMENTS] = fake_alter,
         [WIRE_KEY_LIST_PARTITION_REASSIGNMENTS] = fake_list,
     };
@@ -644,6 +730,16 @@ static inline void fake_close_one(void *arg)
     pthread_mutex_unlock(&broker->cluster->lock);
     net_server_close(server);
     net_server_free(server);
+}
+
+/* What is stored for the topic or broker of that name; NULL = nothing. A copy that the caller frees. */
+static inline char *fake_setting(struct fake_cluster *f, const char *owner, const char *name)
+{
+    pthread_mutex_lock(&f->lock);
+    const struct fake_setting *setting = fake_setting_find(f, slice_str(owner), slice_str(name));
+    char *value = setting == NULL ? NULL : xstrdup(setting->value);
+    pthread_mutex_unlock(&f->lock);
+    return value;
 }
 
 /* The broker is gone; returns before that is done. */

@@ -89,6 +89,43 @@ static void dead_broker_is_told(void **state)
     assert_string_equal(x->err.message, "broker 77 is not up");
 }
 
+static void keep_message(void *arg, const char *message)
+{
+    char **kept = arg;
+    assert_null(*kept); /* once a call */
+    *kept = xstrdup(message);
+}
+
+/* S40: Metadata names the wrong controller three times, each of which costs a pause that is longer than
+ * what counts as slow here; a call that is answered at once says nothing. */
+static void slow_call_says_what_it_waits_for(void **state)
+{
+    struct fake_fixture *x = *state;
+    struct klamm_client *client = NULL;
+    struct klamm_reassignments *moves = NULL;
+    char *message = NULL;
+    char *bootstrap = fake_bootstrap(x->cluster);
+    struct klamm_config config = {.bootstrap_servers = bootstrap,
+                                  .timeout_ms = 600000,
+                                  .on_slow = keep_message,
+                                  .on_slow_arg = &message,
+                                  .slow_ms = 50};
+    pthread_mutex_lock(&x->cluster->lock);
+    x->cluster->controller_id = 4;
+    x->cluster->misled = 3;
+    x->cluster->lost_controller_id = 2;
+    pthread_mutex_unlock(&x->cluster->lock);
+    assert_int_equal(klamm_connect(&config, &client, &x->err), 0);
+    assert_int_equal(klamm_list_reassignments(client, NULL, &moves, &x->err), 0);
+    assert_non_null(message);
+    assert_string_equal(message, "the controller has not answered ListPartitionReassignments yet; "
+                                 "waiting for up to 600 s more");
+    klamm_reassignments_free(moves);
+    free(message);
+    klamm_close(client);
+    free(bootstrap);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -97,6 +134,7 @@ int main(void)
         FAKE_TEST(creation_is_not_repeated_blindly),
         FAKE_TEST(missing_api_is_named),
         FAKE_TEST(dead_broker_is_told),
+        FAKE_TEST(slow_call_says_what_it_waits_for),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
