@@ -25,14 +25,18 @@ struct share {
     int64_t missing;
 };
 
+static int share_compare(const void *a, const void *b)
+{
+    const struct share *x = a;
+    const struct share *y = b;
+    return (x->broker > y->broker) - (x->broker < y->broker);
+}
+
+/* shares are in order of broker, as the cache's brokers are. */
 static struct share *share_find(struct share *shares, int32_t count, int32_t broker)
 {
-    for (int32_t i = 0; i < count; i++) {
-        if (shares[i].broker == broker) {
-            return &shares[i];
-        }
-    }
-    return NULL;
+    struct share key = {.broker = broker};
+    return bsearch(&key, shares, (size_t)count, sizeof key, share_compare);
 }
 
 /* Its preferred leader could lead it and does not. */

@@ -19,37 +19,73 @@ struct entry {
     int64_t offset_lag;
 };
 
+/* One partition asked for; the list is sorted. */
+struct wanted {
+    struct slice topic;
+    int32_t partition;
+};
+
 struct listing {
     struct api_request *r;
-    const struct wire_describe_log_dirs_request *req;
+    const struct wanted *wanted;
+    int32_t wanted_count;  /* -1 = all */
     struct entry *entries; /* NULL while counting */
     int32_t count;
     bool failed;
 };
 
-static bool is_wanted(const struct wire_describe_log_dirs_request *req,
-                      const struct replicas_log_info *info)
+static int wanted_compare(const void *a, const void *b)
 {
+    const struct wanted *x = a;
+    const struct wanted *y = b;
+    int order = slice_compare(x->topic, y->topic);
+    return order != 0 ? order : (x->partition > y->partition) - (x->partition < y->partition);
+}
+
+/* The partitions of the request, sorted, so that each hosted one is looked up and not searched. */
+static bool wanted_collect(struct listing *listing,
+                           const struct wire_describe_log_dirs_request *req)
+{
+    int64_t count = 0;
+    listing->wanted_count = -1;
     if (req->topics_count < 0) {
         return true;
     }
     for (int32_t i = 0; i < req->topics_count; i++) {
-        if (!slice_equal_str(req->topics[i].topic, info->topic)) {
-            continue;
-        }
+        count += req->topics[i].partitions_count;
+    }
+    struct wanted *wanted =
+        count > WIRE_COUNT_MAX ? NULL : api_array(listing->r, (int32_t)count, sizeof *wanted);
+    if (wanted == NULL) {
+        return false;
+    }
+    listing->wanted_count = 0;
+    for (int32_t i = 0; i < req->topics_count; i++) {
         for (int32_t j = 0; j < req->topics[i].partitions_count; j++) {
-            if (req->topics[i].partitions[j] == info->partition) {
-                return true;
-            }
+            wanted[listing->wanted_count++] =
+                (struct wanted){req->topics[i].topic, req->topics[i].partitions[j]};
         }
     }
-    return false;
+    qsort(wanted, (size_t)listing->wanted_count, sizeof *wanted, wanted_compare);
+    listing->wanted = wanted;
+    return true;
+}
+
+static bool is_wanted(const struct listing *listing, const struct replicas_log_info *info)
+{
+    struct wanted key = {slice_str(info->topic), info->partition};
+    if (listing->wanted_count < 0) {
+        return true;
+    }
+    return listing->wanted_count > 0 &&
+           bsearch(&key, listing->wanted, (size_t)listing->wanted_count, sizeof key,
+                   wanted_compare) != NULL;
 }
 
 static void note_log(void *arg, const struct replicas_log_info *info)
 {
     struct listing *listing = arg;
-    if (listing->failed || !is_wanted(listing->req, info)) {
+    if (listing->failed || !is_wanted(listing, info)) {
         return;
     }
     if (listing->entries != NULL) {
@@ -96,12 +132,14 @@ static bool fill_topics(struct api_request *r, const struct listing *listing,
     return true;
 }
 
-static bool fill_dir(struct api_request *r, const struct wire_describe_log_dirs_request *req,
-                     int32_t dir, struct wire_describe_log_dirs_response_results *out)
+/* wanted: the listing's request part, filled. */
+static bool fill_dir(const struct listing *wanted, int32_t dir,
+                     struct wire_describe_log_dirs_response_results *out)
 {
+    struct listing listing = *wanted;
+    struct api_request *r = listing.r;
     struct replicas *replicas = r->api->parts.replicas;
     struct replicas_dir_info info;
-    struct listing listing = {.r = r, .req = req};
     replicas_dir_get(replicas, dir, &info);
     wire_describe_log_dirs_response_results_init(out);
     out->log_dir = slice_str(info.path);
@@ -137,9 +175,10 @@ void api_handle_describe_log_dirs(struct api_request *r, const void *body)
     }
     resp.results_count = replicas_dir_count(r->api->parts.replicas);
     resp.results = api_array(r, resp.results_count, sizeof *resp.results);
-    bool is_ok = resp.results != NULL;
+    struct listing wanted = {.r = r};
+    bool is_ok = resp.results != NULL && wanted_collect(&wanted, req);
     for (int32_t i = 0; is_ok && i < resp.results_count; i++) {
-        is_ok = fill_dir(r, req, i, &resp.results[i]);
+        is_ok = fill_dir(&wanted, i, &resp.results[i]);
     }
     if (is_ok) {
         api_respond(r, &resp);
