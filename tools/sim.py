@@ -22,6 +22,12 @@ def seed_range(text):
     return int(match[1]), int(match[2] or match[1])
 
 
+def read_seeds(path):
+    with open(path, encoding="ascii") as file:
+        lines = [line.split("#")[0].split() for line in file]
+    return [int(words[0]) for words in lines if words]
+
+
 def run_piece(program, first, last, options):
     result = subprocess.run([program, "--seeds", "%d..%d" % (first, last), *options], capture_output=True, text=True)
     counts = re.findall(r"^(\d+) passed, (\d+) failed$", result.stdout, re.M)
@@ -34,15 +40,23 @@ def run_piece(program, first, last, options):
 def main():
     parser = argparse.ArgumentParser(prog="./dev sim", description="deterministic simulation of a cluster")
     parser.add_argument("--build", default="build/release")
-    parser.add_argument("--seeds", type=seed_range, required=True, metavar="A..B")
+    which = parser.add_mutually_exclusive_group(required=True)
+    which.add_argument("--seeds", type=seed_range, metavar="A..B")
+    which.add_argument("--seeds-file", metavar="FILE", help="a seed at the start of each line; # starts a comment")
     parser.add_argument("--time-limit", type=float, default=float("inf"), metavar="SECONDS")
     parser.add_argument("--last-replica", action="store_true", help="also the excluded case: losing the last in-sync replica")
     arguments = parser.parse_args()
     program = os.path.join(arguments.build, "tests/sim/sim-cluster")
     options = ["--last-replica"] if arguments.last_replica else []
-    first, last = arguments.seeds
+    if arguments.seeds_file:
+        pieces = [(seed, seed) for seed in read_seeds(arguments.seeds_file)]
+        name = arguments.seeds_file
+    else:
+        first, last = arguments.seeds
+        pieces = [(a, min(a + PIECE - 1, last)) for a in range(first, last + 1, PIECE)]
+        name = "seeds %d..%d" % (first, last)
+    total = sum(b - a + 1 for a, b in pieces)
     end = time.monotonic() + arguments.time_limit
-    pieces = [(a, min(a + PIECE - 1, last)) for a in range(first, last + 1, PIECE)]
     passed = failed = left_out = 0
 
     def work(piece):
@@ -57,12 +71,12 @@ def main():
             if result[1]:
                 print(result[2], file=sys.stderr)
             if sys.stderr.isatty():
-                print("\r%d of %d seeds, %d failed" % (passed + failed, last - first + 1, failed), end="", file=sys.stderr)
+                print("\r%d of %d seeds, %d failed" % (passed + failed, total, failed), end="", file=sys.stderr)
     if sys.stderr.isatty():
         print(file=sys.stderr)
     if left_out:
         print("sim: %d seeds were left out at the time limit" % left_out)
-    print("sim: seeds %d..%d: %d passed, %d failed" % (first, last, passed, failed))
+    print("sim: %s: %d passed, %d failed" % (name, passed, failed))
     return 0 if failed == 0 and passed > 0 else 1
 
 

@@ -67,11 +67,21 @@ void cluster_broker_kill(struct cluster_broker *b, bool is_power_loss)
     }
 }
 
+void cluster_broker_heal_disk(struct cluster_broker *b)
+{
+    b->disk_heals_at_ms = 0;
+    sim_disk_break(b->node, NULL);
+    sim_disk_slow(b->node, 0);
+}
+
 void cluster_brokers_tend(struct cluster *c)
 {
     int64_t now_ms = sim_world_now_ms(c->world);
     for (int32_t i = 0; i < c->broker_count; i++) {
         struct cluster_broker *b = &c->brokers[i];
+        if (b->disk_heals_at_ms != 0 && b->disk_heals_at_ms <= now_ms) {
+            cluster_broker_heal_disk(b);
+        }
         if (b->broker != NULL && (b->is_stopped || b->is_fatal)) {
             cluster_broker_kill(b, false);
             b->start_at_ms = now_ms + prng_range(c->prng, 100, 2000);

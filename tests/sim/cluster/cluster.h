@@ -24,13 +24,13 @@ struct cluster_broker {
     struct cluster *cluster;
     int32_t id;
     struct sim_node *node;
-    struct broker *broker; /* NULL while down */
-    bool is_stopping;      /* controlled shutdown runs */
-    bool is_stopped;       /* it is done: to be freed */
-    bool is_fatal;         /* on_fatal came: to be freed and started again */
-    bool lost_power;       /* and has not been in every ISR again since */
-    int64_t start_at_ms;   /* when to start it again; 0 = not planned */
-    int64_t disk_heals_at_ms;
+    struct broker *broker;    /* NULL while down */
+    bool is_stopping;         /* controlled shutdown runs */
+    bool is_stopped;          /* it is done: to be freed */
+    bool is_fatal;            /* on_fatal came: to be freed and started again */
+    bool lost_power;          /* and has not been in every ISR again since */
+    int64_t start_at_ms;      /* when to start it again; 0 = not planned */
+    int64_t disk_heals_at_ms; /* its disk fails until then; 0 = it works */
 };
 
 /* Writes numbered records 0, 1, 2, ... to one partition, one batch in flight, until acknowledged. */
@@ -119,7 +119,9 @@ static inline bool cluster_has_failed(const struct cluster *c)
 void cluster_broker_start(struct cluster_broker *b);
 /* Ends it at once: is_power_loss also loses what its disk had not synced. */
 void cluster_broker_kill(struct cluster_broker *b, bool is_power_loss);
-/* Frees those that stopped or failed, starts those that are due. */
+/* Ends what is wrong with its disk. */
+void cluster_broker_heal_disk(struct cluster_broker *b);
+/* Heals disks, frees brokers that stopped or failed, starts those that are due. */
 void cluster_brokers_tend(struct cluster *c);
 
 /* workload.c */

@@ -1,6 +1,6 @@
 /*
  * Mischief: process crashes, power loss, controlled stops, network partitions, session expiry, writes to
- * the metastore with unknown outcome, slow answers and slow disks. A power loss is drawn only while no
+ * the metastore with unknown outcome, slow answers, slow and failing disks. A power loss is drawn only while no
  * other broker is down or catching up after one, and every ISR is whole: it must not hit the last live
  * in-sync replica (the excluded case, which options.loses_last_replica includes).
  */
@@ -73,7 +73,7 @@ static void forget_power_losses(struct cluster *c)
 static void fault_broker_down(struct cluster *c, struct cluster_broker *b)
 {
     uint64_t kind = prng_below(c->prng, 10);
-    if (b->broker == NULL || b->is_stopping) {
+    if (b->broker == NULL || b->is_stopping || b->is_fatal) {
         return;
     }
     if (kind < 2) {
@@ -140,6 +140,25 @@ static void fault_metastore(struct cluster *c)
     }
 }
 
+/* A disk that fails for a while takes its broker's only log directory offline; one that fails once may
+ * do so, or hit something that can be tried again. */
+static void fault_disk(struct cluster *c, struct cluster_broker *b)
+{
+    switch (prng_below(c->prng, 3)) {
+    case 0:
+        sim_trace(c->world, "the disk of broker %d fails for a while", b->id);
+        sim_disk_break(b->node, "/data");
+        b->disk_heals_at_ms = sim_world_now_ms(c->world) + prng_range(c->prng, 100, 5000);
+        break;
+    case 1:
+        sim_disk_fail_at(b->node, prng_range(c->prng, 1, 50),
+                         prng_chance(c->prng, 1, 2) ? E_IO : E_DISK_FULL);
+        break;
+    default:
+        sim_disk_slow(b->node, prng_range(c->prng, 0, 200));
+    }
+}
+
 void cluster_faults_step(struct cluster *c)
 {
     forget_power_losses(c);
@@ -157,7 +176,7 @@ void cluster_faults_step(struct cluster *c)
     } else if (kind < 9) {
         fault_metastore(c);
     } else {
-        sim_disk_slow(b->node, prng_range(c->prng, 0, 200));
+        fault_disk(c, b);
     }
 }
 
@@ -172,7 +191,8 @@ void cluster_faults_end(struct cluster *c)
     sim_net_heal(c->world);
     for (int32_t i = 0; i < c->broker_count; i++) {
         struct cluster_broker *b = &c->brokers[i];
-        sim_disk_slow(b->node, 0);
+        cluster_broker_heal_disk(b);
+        sim_disk_fail_at(b->node, 0, E_IO);
         if (b->broker == NULL) {
             b->start_at_ms = MAX(sim_world_now_ms(c->world), 1);
         }

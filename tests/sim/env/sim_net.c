@@ -32,6 +32,7 @@ struct sim_conn {
     size_t sent_bytes;       /* on the way to the other side or unread there */
     int64_t last_arrival_us; /* of what this side sent */
     int32_t events;          /* scheduled for this conn; freed when none is left */
+    int32_t held_count;      /* deliveries to this side that a partition holds back */
     bool is_connected;
     bool is_polling;
     bool is_closing; /* by us */
@@ -176,6 +177,7 @@ struct sim_delivery {
     struct sim_conn *to;
     struct sim_chunk *chunk; /* NULL = end of stream */
     int err;
+    bool is_held;
     int64_t sent_us;
 };
 
@@ -192,14 +194,19 @@ static void delivery_arrive(void *arg)
     struct sim_delivery *d = arg;
     struct sim_conn *to = d->to;
     struct sim_world *w = conn_node(to)->world;
-    if (link_is_cut(to) && !to->is_closed) {
+    bool is_behind_others = !d->is_held && to->held_count > 0;
+    if ((link_is_cut(to) || is_behind_others) && !to->is_closed) {
         if (w->now_us - d->sent_us < STALL_LIMIT_MS * 1000) {
+            /* All wait equally long, so they stay in order. */
+            to->held_count += !d->is_held;
+            d->is_held = true;
             sim_schedule(conn_node(to), RETRY_US, delivery_arrive, delivery_dropped, d);
             return;
         }
         conn_eof(to->other, -E_TIMEOUT);
         conn_eof(to, -E_TIMEOUT);
     }
+    to->held_count -= d->is_held;
     to->events--;
     if (to->is_closed || to->has_eof) {
         free(d->chunk);
