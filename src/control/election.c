@@ -82,11 +82,11 @@ bool control_elect_repair(const struct control *c, const struct core_partition *
         }
     }
     /* Nobody can lead. The ISR stays: each of its members holds all committed records, so that any of
-     * them may lead when it comes back. */
-    if (p->state.leader == MODEL_LEADER_NONE) {
+     * them may lead when it comes back. Those that restarted unseen may hold less. */
+    ids_minus(&next->isr, &p->state.isr, &p->suspects);
+    if (p->state.leader == MODEL_LEADER_NONE && next->isr.count == p->state.isr.count) {
         return false;
     }
-    ids_copy(&next->isr, &p->state.isr);
     next->leader = MODEL_LEADER_NONE;
     next->leader_epoch++;
     return true;

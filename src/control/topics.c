@@ -166,20 +166,17 @@ void control_topic_free(struct control *c, struct core_topic *t, enum kerr error
 /* ---- reading ---- */
 
 /* Who of the ISR registered after the state was last written: it restarted while nobody watched, and
- * may have come back with less than it had acknowledged. As after a failure, it must catch up again,
- * unless all that are alive are in that position. */
+ * may have come back with less than it had acknowledged. As after a failure it leaves the ISR, also when
+ * the others are dead: they are waited for. Unless all are in that position: then none knows better. */
 static void suspects_find(struct control *c, struct core_partition *p, int64_t mzxid)
 {
-    bool has_better = false;
     for (int32_t i = 0; i < p->state.isr.count; i++) {
         const struct core_broker *b = control_broker_find(c, p->state.isr.list[i]);
         if (b != NULL && b->model.epoch > mzxid) {
             ids_add(&p->suspects, b->model.id);
-        } else if (b != NULL) {
-            has_better = true;
         }
     }
-    if (!has_better) {
+    if (p->suspects.count == p->state.isr.count) {
         p->is_leader_suspect = ids_has(&p->suspects, p->state.leader);
         ids_clear(&p->suspects);
     }

@@ -90,6 +90,24 @@ static void a_broker_that_bounced_unseen_leaves_the_isr_at_load(void **state)
     world_deinit(&w);
 }
 
+/* The one that did not restart holds everything: it is waited for, dead as it is. */
+static void a_dead_member_is_better_than_one_that_bounced_unseen(void **state)
+{
+    struct world w;
+    (void)state;
+    world_with(&w, 3, "1,2");
+    world_resign(&w);
+    world_broker_make(&w, 2);
+    w.is_registered[1] = false;
+    world_elect(&w);
+    world_run(&w);
+    assert_string_equal(world_text(&w, "t", 0), "RS[1,2] leader -1 isr [1] epoch 1");
+    world_start(&w, 1);
+    world_run(&w);
+    assert_string_equal(world_text(&w, "t", 0), "RS[1,2] leader 1 isr [1] epoch 2");
+    world_deinit(&w);
+}
+
 static void when_all_bounced_unseen_the_isr_stays_and_the_epoch_rises(void **state)
 {
     struct world w;
@@ -158,6 +176,7 @@ int main(void)
         cmocka_unit_test(the_last_isr_is_kept_whole),
         cmocka_unit_test(a_bounced_broker_leaves_the_isr_before_it_is_back),
         cmocka_unit_test(a_broker_that_bounced_unseen_leaves_the_isr_at_load),
+        cmocka_unit_test(a_dead_member_is_better_than_one_that_bounced_unseen),
         cmocka_unit_test(when_all_bounced_unseen_the_isr_stays_and_the_epoch_rises),
         cmocka_unit_test(changed_endpoints_are_told_to_all),
         cmocka_unit_test(sweeps_are_cut_into_steps),
