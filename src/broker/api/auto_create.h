@@ -9,11 +9,12 @@
 
 struct auto_create;
 struct controller_channel;
-struct env;
 
 #define AUTO_CREATE_MAX 1000 /* names asked for and not answered */
 
+/* channel is borrowed. */
 struct auto_create *api_auto_create_new(struct controller_channel *channel);
+/* After the channel, which has dropped the requests under way. NULL is fine. */
 void api_auto_create_free(struct auto_create *a);
 /* Notes a valid name; copied. */
 void api_auto_create_add(struct auto_create *a, struct slice name);

@@ -19,7 +19,7 @@ typedef void (*api_producer_ids_fn)(void *arg, int err, int64_t producer_id);
 
 /* parts is borrowed. */
 struct producer_ids *api_producer_ids_new(const struct api_parts *parts);
-/* Waiting callers are dropped without a callback. NULL is fine. */
+/* After the channel. Waiting callers are dropped without a callback. NULL is fine. */
 void api_producer_ids_free(struct producer_ids *p);
 /* One id. done runs inside the call when an id is at hand, else later, once. */
 void api_producer_ids_take(struct producer_ids *p, api_producer_ids_fn done, void *arg);

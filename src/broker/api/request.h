@@ -28,19 +28,19 @@ typedef void (*api_handler_fn)(struct api_request *r, const void *body);
 /* One API we serve. */
 struct api_row {
     int16_t key;
-    int16_t min_version; /* advertised; below decode_min it is refused by closing */
-    int16_t max_version;
+    int16_t min_version; /* advertised; what has no schema is refused by closing all the same */
+    int16_t max_version; /* advertised and served */
     api_handler_fn fn;
 };
 
 struct api_request {
     struct list_node link; /* of api->requests, or of the pool */
     struct api *api;
-    struct net_request *net;
-    const struct wire_api *schema;
-    struct wire_request_header header;
-    int16_t version;
-    struct arena arena;
+    struct net_request *net;           /* owns the frame; ended with this */
+    const struct wire_api *schema;     /* of header.api_key */
+    struct wire_request_header header; /* its client_id lies in the frame */
+    int16_t version;                   /* of the answer: header.api_version */
+    struct arena arena;                /* body, answer and state */
     bool is_parked;
     void (*on_orphan)(struct api_request *r); /* set by api_park */
     const void *body;                         /* the decoded request */
@@ -48,7 +48,7 @@ struct api_request {
 };
 
 struct api {
-    struct api_parts parts;
+    struct api_parts parts; /* what they point to is borrowed */
     struct net_server *server;
     struct budget budget; /* request frames */
     struct list requests; /* parked */
