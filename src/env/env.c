@@ -232,6 +232,18 @@ void env_conn_close(struct env_conn *c)
     c->env->ops->conn_close(c);
 }
 
+struct env_lookup *env_resolve(struct env *env, const char *host, env_resolve_fn fn, void *arg)
+{
+    return env->ops->resolve(env, host, fn, arg);
+}
+
+void env_resolve_cancel(struct env_lookup *l)
+{
+    if (l != NULL) {
+        l->env->ops->resolve_cancel(l);
+    }
+}
+
 int env_fd_watch(struct env *env, const struct env_fd_interest *interest,
                  struct env_fd_watch **ret_watch)
 {

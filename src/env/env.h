@@ -163,6 +163,22 @@ void env_conn_want_write(struct env_conn *c, bool on);
 /* Closes soon: closed follows from the loop, with err 0. Idempotent. */
 void env_conn_close(struct env_conn *c);
 
+/* ---- names ---- */
+
+#define ENV_ADDRESSES_MAX 16
+
+struct env_lookup;
+
+/* addresses are literal ("10.0.0.1", "::1"), at most ENV_ADDRESSES_MAX, borrowed until fn returns;
+ * count 0 = the name is not known, or nobody could be asked. */
+typedef void (*env_resolve_fn)(void *arg, const struct slice *addresses, int32_t count);
+
+/* Looks a host's addresses up without holding the loop; fn is called once. A literal address is its
+ * own answer. The simulator knows no names. */
+struct env_lookup *env_resolve(struct env *env, const char *host, env_resolve_fn fn, void *arg);
+/* fn is not called any more. Only before it was; NULL is fine. */
+void env_resolve_cancel(struct env_lookup *l);
+
 /* ---- sockets of foreign libraries ---- */
 
 enum env_fd_events {
@@ -232,6 +248,9 @@ struct env_ops {
     void (*conn_interest)(struct env_conn *c); /* want_read or want_write changed */
     void (*conn_close)(struct env_conn *c);
 
+    struct env_lookup *(*resolve)(struct env *env, const char *host, env_resolve_fn fn, void *arg);
+    void (*resolve_cancel)(struct env_lookup *l);
+
     int (*fd_watch)(struct env *env, const struct env_fd_interest *interest,
                     struct env_fd_watch **ret_watch);
     void (*fd_unwatch)(struct env_fd_watch *w);
@@ -250,6 +269,10 @@ struct env_file {
 struct env_listener {
     struct env *env;
     uint16_t port;
+};
+
+struct env_lookup {
+    struct env *env;
 };
 
 struct env_fd_watch {

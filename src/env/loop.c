@@ -265,6 +265,8 @@ static const struct env_ops loop_ops = {
     .conn_sendfile = loop_conn_sendfile,
     .conn_interest = loop_conn_interest,
     .conn_close = loop_conn_close,
+    .resolve = loop_resolve,
+    .resolve_cancel = loop_resolve_cancel,
     .fd_watch = loop_fd_watch,
     .fd_unwatch = loop_fd_unwatch,
     .fd_shut_down = loop_fd_shut_down,
@@ -308,6 +310,7 @@ struct env *loop_new(const struct loop_config *config, struct errmsg *em)
     pool_init(&loop->pool);
     list_init(&loop->conns);
     list_init(&loop->listeners);
+    list_init(&loop->lookups);
     list_init(&loop->fd_watches);
     seed(loop);
     return &loop->env;
@@ -375,6 +378,7 @@ void loop_free(struct env *env)
         heap_remove(&loop->timers, heap_min(&loop->timers));
     }
     loop_net_drop(loop);
+    loop_resolve_drop(loop);
     loop_fd_drop(loop);
     uv_close((uv_handle_t *)&loop->mail_ready, NULL);
     uv_close((uv_handle_t *)&loop->timer, NULL);

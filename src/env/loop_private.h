@@ -1,6 +1,7 @@
 /*
  * What the parts of the real loop share: loop.c (life, timers, mailbox, disk pool), loop_disk.c
- * (files and directories), loop_net.c (sockets) and loop_fd.c (sockets of libraries). Not for anybody outside env/.
+ * (files and directories), loop_net.c (sockets), loop_resolve.c (names) and loop_fd.c (sockets of
+ * libraries). Not for anybody outside env/.
  */
 #pragma once
 
@@ -66,6 +67,7 @@ struct loop {
 
     struct list conns;      /* struct loop_conn by link, until freed */
     struct list listeners;  /* struct loop_listener by link, until freed */
+    struct list lookups;    /* struct loop_lookup by link, until answered */
     struct list fd_watches; /* struct loop_fd_watch by link, until unwatched */
 };
 
@@ -109,6 +111,13 @@ void loop_conn_interest(struct env_conn *c);
 void loop_conn_close(struct env_conn *c);
 /* Closes every socket without a callback. The memory goes when the uv loop has run its closing. */
 void loop_net_drop(struct loop *loop);
+
+/* ---- loop_resolve.c ---- */
+
+struct env_lookup *loop_resolve(struct env *env, const char *host, env_resolve_fn fn, void *arg);
+void loop_resolve_cancel(struct env_lookup *l);
+/* Cancels all. Their memory goes when the uv loop has run. */
+void loop_resolve_drop(struct loop *loop);
 
 /* ---- loop_fd.c: sockets that libraries own ---- */
 

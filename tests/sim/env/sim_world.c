@@ -97,6 +97,43 @@ static void sim_work_start(struct env *env, env_fn work, env_fn done, void *arg)
     event_add(n, n->last_work_us - n->world->now_us, sim_work_run, item)->is_message = true;
 }
 
+/* One lookup; it knows nothing, which a timer tells. */
+struct sim_lookup {
+    struct env_lookup lookup;
+    struct env_timer timer;
+    env_resolve_fn fn;
+    void *arg;
+};
+
+static void sim_resolve_cancel(struct env_lookup *lookup)
+{
+    struct sim_lookup *l = CONTAINER_OF(lookup, struct sim_lookup, lookup);
+    env_timer_stop(&l->timer);
+    free(l);
+}
+
+static void sim_resolved(void *arg)
+{
+    struct sim_lookup *l = arg;
+    env_resolve_fn fn = l->fn;
+    void *fn_arg = l->arg;
+    free(l);
+    fn(fn_arg, NULL, 0);
+}
+
+static struct env_lookup *sim_resolve(struct env *env, const char *host, env_resolve_fn fn,
+                                      void *arg)
+{
+    (void)host;
+    struct sim_lookup *l = xalloc(sizeof *l);
+    l->lookup.env = env;
+    l->fn = fn;
+    l->arg = arg;
+    env_timer_init(&l->timer, env, sim_resolved, l);
+    env_timer_start(&l->timer, 1);
+    return &l->lookup;
+}
+
 /* Libraries with sockets of their own have no place in a simulated world. */
 static int sim_fd_watch(struct env *env, const struct env_fd_interest *interest,
                         struct env_fd_watch **ret_watch)
@@ -151,6 +188,8 @@ const struct env_ops sim_env_ops = {
     .conn_sendfile = sim_conn_sendfile,
     .conn_interest = sim_conn_interest,
     .conn_close = sim_conn_close,
+    .resolve = sim_resolve,
+    .resolve_cancel = sim_resolve_cancel,
     .fd_watch = sim_fd_watch,
     .fd_unwatch = sim_fd_unwatch,
     .fd_shut_down = sim_fd_shut_down,
