@@ -13,8 +13,8 @@
  * - A server whose history is older than what this session saw (restored, or emptied) is refused by
  *   the client for good; the session then stays disconnected, and trouble says so again and again.
  *
- * What may block: a host that is a name, not an address, is looked up by the system's resolver on the
- * env's thread, at each attempt to connect. Closing a session waits for the server on the disk pool.
+ * Nothing holds the loop: names are looked up by the env when a session begins and while it has no
+ * connection, and closing a session waits for the server on the disk pool.
  */
 #pragma once
 

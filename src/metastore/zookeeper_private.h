@@ -1,6 +1,6 @@
 /*
  * What the parts of the ZooKeeper backend share: zookeeper.c (configuration, access lists),
- * zookeeper_session.c (the connection and its states), zookeeper_call.c (the queue of calls),
+ * zookeeper_hosts.c (names), zookeeper_session.c (the connection and its states), zookeeper_call.c (the queue of calls),
  * zookeeper_send.c (calls as requests of the client and back), zookeeper_watch.c and
  * zookeeper_rearm.c (watches on a new handle).
  *
@@ -20,7 +20,7 @@
 
 struct metastore_zk_factory {
     struct metastore_factory base;
-    char *hosts;  /* "host:port,host:port", for the client */
+    char *hosts;  /* "name:port,name:port" */
     char *chroot; /* "" or "/a/b" */
     char *digest; /* NULL = none */
     bool is_acl_set;
@@ -56,7 +56,17 @@ struct metastore_zk_session {
     metastore_state_fn state;
     void *state_arg;
 
-    zhandle_t *handle; /* NULL until the hosts are known */
+    char *hosts; /* "address:port,address:port" of the latest lookup; NULL = none found yet */
+    bool has_new_hosts; /* the client does not know them yet */
+    struct metastore_zk_lookup {
+        struct env_lookup *lookup; /* NULL = none under way */
+        struct env_timer again;
+        size_t pos;      /* of the next name in the factory's hosts */
+        char *found;     /* as hosts, so far */
+        bool has_failed; /* no name had an address; told by drive */
+    } lookup;
+
+    zhandle_t *handle; /* NULL until hosts are known */
     clientid_t id;     /* the session a new handle goes on with; zero = a new one */
     int fd;            /* the client's socket; -1 = none */
     struct env_fd_watch *fd_watch;
@@ -88,8 +98,16 @@ struct metastore_zk_session {
 struct metastore *metastore_zk_session_open(struct metastore_factory *f, struct env *env,
                                             int64_t session_timeout_ms, metastore_state_fn state,
                                             void *arg);
-/* Something was queued: drive soon. */
+/* Something is to be done: drive soon. */
 void metastore_zk_session_wake(struct metastore_zk_session *s);
+
+/* ---- zookeeper_hosts.c ---- */
+
+void metastore_zk_hosts_init(struct metastore_zk_session *s);
+/* Looks all names up, unless that is under way; the session is woken when hosts were found or not. As
+ * long as it does not connect, it is done again and again. */
+void metastore_zk_hosts_look_up(struct metastore_zk_session *s);
+void metastore_zk_hosts_deinit(struct metastore_zk_session *s);
 
 /* ---- zookeeper_call.c ---- */
 

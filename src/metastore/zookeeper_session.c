@@ -15,7 +15,7 @@
 #include <stdlib.h>
 
 #define RECEIVE_BATCH 256  /* answers and events taken in one turn of the loop */
-#define RETRY_MS      1000 /* until hosts are looked up again, or the chroot is made again */
+#define RETRY_MS      1000 /* until the chroot is made again */
 #define AGAIN_MS      50   /* after the client said that an attempt to connect failed */
 
 static struct metastore_zk_session *session_of(struct metastore *m)
@@ -144,6 +144,7 @@ static void session_disconnected(struct metastore_zk_session *s)
 {
     bool was_told = s->phase == METASTORE_ZK_READY;
     s->phase = METASTORE_ZK_CONNECTING;
+    metastore_zk_hosts_look_up(s);
     if (was_told) {
         tell(s, METASTORE_DISCONNECTED);
     }
@@ -197,11 +198,12 @@ static void client_open(struct metastore_zk_session *s)
     const struct metastore_zk_factory *f = s->factory;
     int timeout_ms = (int)MIN(MAX(s->timeout_ms, 1), INT_MAX);
     const clientid_t *id = s->id.client_id == 0 ? NULL : &s->id;
-    s->handle = zookeeper_init(f->hosts, on_session_event, timeout_ms, id, s, ZOO_NO_LOG_CLIENTENV);
+    s->handle = zookeeper_init(s->hosts, on_session_event, timeout_ms, id, s, ZOO_NO_LOG_CLIENTENV);
     if (s->handle == NULL) {
-        trouble(s, ZSYSTEMERROR, "cannot look the hosts up");
+        trouble(s, ZSYSTEMERROR, "cannot make a client");
         return;
     }
+    s->has_new_hosts = false;
     if (f->digest != NULL) {
         int rc = zoo_add_auth(s->handle, "digest", f->digest, (int)strlen(f->digest), NULL, NULL);
         if (rc != ZOK) {
@@ -275,6 +277,26 @@ static void drive_calls(struct metastore_zk_session *s)
     metastore_zk_calls_answer(s);
 }
 
+/* Makes the client, or tells it what the last lookup found. */
+static void drive_hosts(struct metastore_zk_session *s)
+{
+    if (s->lookup.has_failed) {
+        s->lookup.has_failed = false;
+        trouble(s, ZBADARGUMENTS, "no host has an address");
+    }
+    if (s->is_closed || s->hosts == NULL || s->phase != METASTORE_ZK_CONNECTING) {
+        return;
+    }
+    if (s->handle == NULL) {
+        client_open(s);
+    } else if (metastore_zk_rearm_is_due(s) && zoo_state(s->handle) == 0) {
+        client_replace(s);
+    } else if (s->has_new_hosts) {
+        s->has_new_hosts = false;
+        (void)zoo_set_servers(s->handle, s->hosts); /* addresses: nothing to look up */
+    }
+}
+
 static void drive(struct metastore_zk_session *s, int events)
 {
     CHECK(!s->is_driving && !s->is_closed);
@@ -282,23 +304,17 @@ static void drive(struct metastore_zk_session *s, int events)
     env_fd_unwatch(s->fd_watch);
     s->fd_watch = NULL;
     s->fd = -1;
-    if (s->handle == NULL && s->phase != METASTORE_ZK_EXPIRED) {
-        client_open(s);
-    }
     if (is_living(s)) {
         client_receive(s, events);
     }
-    if (s->phase == METASTORE_ZK_CONNECTING && s->was_ready && is_living(s) && !s->is_closed &&
-        metastore_zk_rearm_is_due(s) && zoo_state(s->handle) == 0) {
-        client_replace(s);
+    if (!s->is_expiring) {
+        drive_hosts(s);
     }
     if (!s->is_closed) {
         drive_calls(s);
     }
     if (is_living(s)) {
         client_await(s);
-    } else if (s->phase != METASTORE_ZK_EXPIRED) {
-        env_timer_start(&s->timer, RETRY_MS);
     }
     if (s->is_expiring && !s->is_closed) {
         session_expire(s);
@@ -342,6 +358,7 @@ static void session_freed(void *arg)
 static void session_end(struct metastore_zk_session *s)
 {
     env_timer_stop(&s->timer);
+    metastore_zk_hosts_deinit(s);
     env_fd_unwatch(s->fd_watch);
     if (s->is_abandoned && s->fd >= 0) {
         env_fd_shut_down(s->base.env, s->fd); /* or the client would say good-bye */
@@ -396,6 +413,7 @@ struct metastore *metastore_zk_session_open(struct metastore_factory *f, struct 
     list_init(&s->spent_watches);
     list_init(&s->dead_watches);
     env_timer_init(&s->timer, env, on_timer, s);
-    env_timer_start(&s->timer, 0);
+    metastore_zk_hosts_init(s);
+    metastore_zk_hosts_look_up(s);
     return &s->base;
 }

@@ -240,6 +240,13 @@ class Faults(unittest.TestCase):
         d.open("root", self.server.address)
         self.assertEqual(d.ask("children", "root", 6, "/deep"), "ok 0 chroot")
 
+    def test_hosts_may_be_names_and_some_may_be_wrong(self):
+        d = self.driver
+        d.open("a", "%s:1,localhost:%d/chroot" % ("x" * 300, self.server.port))
+        self.assertEqual(d.ask("create", "a", 1, "/x", "x"), "ok 0")
+        self.server.restart()
+        self.assertEqual(d.ask("get", "a", 2, "/x"), "ok 0 x")
+
     def test_unreachable_server_is_trouble_and_connects_later(self):
         d = self.driver
         self.server.stop()

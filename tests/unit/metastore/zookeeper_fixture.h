@@ -24,7 +24,7 @@ struct fixture {
     int stop_after; /* answers, or troubles; then the loop stops */
     bool is_late;
     int state_count;
-    char trouble[256];
+    char trouble[512];
     int trouble_count;
     char answers[512]; /* "1:invalid; 2:ok; " */
     int answer_count;
