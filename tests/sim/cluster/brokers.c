@@ -24,7 +24,7 @@ void cluster_broker_start(struct cluster_broker *b)
     static const struct broker_setting settings[] = {
         {"replica.lag.time.max.ms", "2000"},    {"replica.fetch.wait.max.ms", "100"},
         {"replica.fetch.backoff.ms", "100"},    {"controlled.shutdown.retry.backoff.ms", "200"},
-        {"auto.create.topics.enable", "false"}, {"file.delete.delay.ms", "1000"},
+        {"auto.create.topics.enable", "false"}, {"log.segment.delete.delay.ms", "1000"},
         {"min.insync.replicas", "1"},           {"log.segment.bytes", "16384"},
     };
     struct cluster *c = b->cluster;
