@@ -149,6 +149,56 @@ static void unnamed_topics_are_created_when_clients_ask(void **state)
     cluster_stop(&c);
 }
 
+/* Steps of the world between the start of a broker, or of its clean stop, and its end. */
+static const int moments[] = {0, 1, 2, 3, 5, 8, 13, 21, 34, 55, 89, 144, 233, 377, 610};
+
+static void steps(struct cluster *c, int count)
+{
+    for (int i = 0; i < count; i++) {
+        (void)sim_world_step(c->world);
+    }
+}
+
+static void broker_may_be_killed_at_any_moment_of_its_start(void **state)
+{
+    (void)state;
+    struct cluster c = {0};
+    cluster_start(&c, 2);
+    assert_int_equal(cluster_create_topic(&c, "t", 1, 2), KERR_NONE);
+    assert_int_equal(cluster_produce(&c, "t", 3), 0);
+    for (size_t i = 0; i < ARRAY_LEN(moments); i++) {
+        cluster_kill(&c, 2);
+        cluster_run(&c, 7000);
+        sim_node_start(c.brokers[1].node);
+        cluster_boot(&c, 2);
+        steps(&c, moments[i]);
+    }
+    assert_true(sim_world_run(c.world, CLUSTER_PATIENCE_MS, cluster_all_ready, &c));
+    cluster_run(&c, 10000);
+    assert_int_equal(cluster_produce(&c, "t", 1), 3);
+    assert_int_equal(cluster_partition(&c, 1, "t", 0)->isr_nodes_count, 2);
+    cluster_stop(&c);
+}
+
+static void clean_stop_may_be_cut_short_at_any_moment(void **state)
+{
+    (void)state;
+    struct cluster c = {0};
+    cluster_start(&c, 2);
+    assert_int_equal(cluster_create_topic(&c, "t", 1, 2), KERR_NONE);
+    assert_int_equal(cluster_produce(&c, "t", 3), 0);
+    for (size_t i = 0; i < ARRAY_LEN(moments); i++) {
+        broker_stop(c.brokers[1].broker, cluster_on_stopped, &c.brokers[1]);
+        steps(&c, moments[i]);
+        cluster_kill(&c, 2);
+        cluster_run(&c, 7000);
+        cluster_restart(&c, 2);
+    }
+    cluster_run(&c, 10000);
+    assert_int_equal(cluster_produce(&c, "t", 1), 3);
+    cluster_stop(&c);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -157,6 +207,8 @@ int main(void)
         cmocka_unit_test(killed_leader_is_replaced_and_catches_up_on_return),
         cmocka_unit_test(clean_stop_hands_leadership_over_first),
         cmocka_unit_test(only_broker_stops_at_once_and_keeps_its_records),
+        cmocka_unit_test(broker_may_be_killed_at_any_moment_of_its_start),
+        cmocka_unit_test(clean_stop_may_be_cut_short_at_any_moment),
         cmocka_unit_test(wrong_settings_refuse_the_start),
         cmocka_unit_test(unnamed_topics_are_created_when_clients_ask),
     };
