@@ -38,8 +38,10 @@ static const struct cli_option options[] = {
      AT(is_additional), 0, 0},
     {"disallow-replication-factor-change", NULL, "refuse moves that change the number of replicas",
      CLI_OPTION_FLAG, AT(refuses_factor_change), 0, 0},
-    {"throttle", "BYTES/S", "not available yet; --execute refuses it", CLI_OPTION_NUMBER,
-     AT(throttle), INT64_MIN, INT64_MAX},
+    {"throttle", "BYTES/S",
+     "bound of what a broker sends and of what it receives for moves;\n"
+     "for --execute, again with --additional to change it",
+     CLI_OPTION_NUMBER, AT(throttle), INT64_MIN, INT64_MAX},
     {"replica-alter-log-dirs-throttle", "BYTES/S", "not available yet; --execute refuses it",
      CLI_OPTION_NUMBER, AT(log_dirs_throttle), INT64_MIN, INT64_MAX},
     {"preserve-throttles", NULL, "leave throttles as they are, for --verify and --cancel",
@@ -70,7 +72,9 @@ static const struct cli_command command = {
     "\n"
     "Examples:\n"
     "  klamm reassign --bootstrap-server 127.0.0.1:9092 --reassignment-json-file plan.json \\\n"
-    "        --execute --watch\n"
+    "        --execute --throttle 50000000 --watch\n"
+    "  klamm reassign --bootstrap-server 127.0.0.1:9092 --reassignment-json-file plan.json "
+    "--verify\n"
     "  klamm reassign --bootstrap-server 127.0.0.1:9092 --list\n"
     "  klamm reassign --bootstrap-server 127.0.0.1:9092 --reassignment-json-file plan.json "
     "--cancel\n"
@@ -291,14 +295,14 @@ static int run_without_plan(struct cli_reassign *run)
     return run->options.is_list ? cli_reassign_list(run) : cli_reassign_generate(run);
 }
 
-/* Throttles are a later step: refuse before anything is sent, rather than move unthrottled. */
-static bool asks_throttle(struct cli_reassign *run)
+/* Moves between directories are a later step: what would slow them is refused with them. */
+static bool asks_log_dirs_throttle(struct cli_reassign *run)
 {
-    if (run->options.throttle < 0 && run->options.log_dirs_throttle < 0) {
+    if (run->options.log_dirs_throttle < 0) {
         return false;
     }
-    buf_put_str(&run->terminal->out,
-                "Error: throttles are not available yet; nothing was started.\n");
+    buf_put_str(&run->terminal->out, "Error: throttles of moves between log directories are not "
+                                     "available yet; nothing was started.\n");
     return true;
 }
 
@@ -324,7 +328,7 @@ static int run_given(struct cli_reassign *run, const struct cli_given *given, in
     if (check_combinations(given, &em) < 0) {
         return usage(run, em.text);
     }
-    if (asks_throttle(run)) {
+    if (asks_log_dirs_throttle(run)) {
         return CLI_EXIT_FAILED;
     }
     bool has_plan = run->options.reassignment_file != NULL;

@@ -20,8 +20,8 @@ struct cli_reassign_options {
     const char *topics_file;
     const char *broker_list;
     bool disables_rack_awareness;
-    int64_t throttle;
-    int64_t log_dirs_throttle;
+    int64_t throttle;          /* bytes a second; below 0 = leave throttles as they are */
+    int64_t log_dirs_throttle; /* the same for moves between directories of a broker */
     int64_t timeout_ms;
     bool is_additional;
     bool preserves_throttles;
@@ -60,6 +60,15 @@ struct cli_plan_rules cli_reassign_rules(const struct cli_reassign_options *opti
 /* The topics of the plan. */
 int cli_reassign_describe(struct cli_reassign *run, struct cli_plan *plan,
                           struct klamm_topics **ret_topics, struct klamm_error *err);
+
+/* Throttles all that runs and all that the plan starts at options.throttle bytes a second. Returns an
+ * exit code; it has said what went wrong, and that the moves must not start. */
+int cli_reassign_set_throttle(struct cli_reassign *run, const struct cli_plan *plan,
+                              const struct klamm_topics *topics);
+/* Takes the rates off all live brokers and the lists off the topics of the plan, unless the options
+ * preserve them. Returns an exit code. */
+int cli_reassign_clear_throttles(struct cli_reassign *run, struct cli_plan *plan,
+                                 const struct klamm_topics *topics);
 
 /* Appends {"version":1,"partitions":[...]}. */
 struct cli_assignment {

@@ -1,6 +1,6 @@
 /*
- * klamm reassign --execute. Order (docs/spec/reassignment.md 14.5): everything is checked before the
- * one request that changes something.
+ * klamm reassign --execute. Order (docs/spec/reassignment.md 14.5): everything is checked before
+ * anything is changed; throttles are set before the moves start.
  */
 #include "cli/reassign.h"
 
@@ -141,8 +141,13 @@ static int start_moves(struct cli_reassign *run, const struct cli_plan *plan,
     if (!run->options.is_json) {
         print_rollback(run, current, plan->count);
     }
-    int exit_code;
-    if (send_targets(run, plan, &results, &err) != 0) {
+    int exit_code = CLI_EXIT_OK;
+    if (run->options.throttle >= 0) {
+        exit_code = cli_reassign_set_throttle(run, plan, topics);
+    }
+    if (exit_code != CLI_EXIT_OK) {
+        buf_put_str(&run->terminal->err, "Nothing was started.\n");
+    } else if (send_targets(run, plan, &results, &err) != 0) {
         exit_code = cli_reassign_error(run, &err);
     } else if (run->options.is_json) {
         exit_code = print_started_json(run, current, results);

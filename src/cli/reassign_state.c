@@ -1,5 +1,6 @@
 /*
  * klamm reassign --verify, --cancel and --list (docs/spec/reassignment.md 14.6 to 14.8).
+ * Throttles go with the last move that runs, or with any cancel.
  * A cancel picks what is moving at all: also a pure growth of the replica list, which Kafka's tool of
  * 3.7 to 3.9 leaves out.
  */
@@ -119,19 +120,33 @@ static bool warns_only(struct cli_reassign *run, struct cli_plan *plan, struct c
     return !cli_reassign_refuses(run, run->options.reassignment_file, faults);
 }
 
+/* A watch takes its time: what was learnt before it is old. */
+static int watch_first(struct cli_reassign *run, const struct cli_plan *plan)
+{
+    struct klamm_error err = {0};
+    struct klamm_client *client = run->session->client;
+    int exit_code = cli_watch_plan(run, plan);
+    if (exit_code != CLI_EXIT_OK) {
+        return exit_code;
+    }
+    klamm_reassignments_free(run->running);
+    klamm_cluster_free(run->cluster);
+    run->running = NULL;
+    run->cluster = NULL;
+    if (klamm_describe_cluster(client, &run->cluster, &err) != 0 ||
+        klamm_list_reassignments(client, NULL, &run->running, &err) != 0) {
+        return cli_reassign_error(run, &err);
+    }
+    return CLI_EXIT_OK;
+}
+
 int cli_reassign_verify(struct cli_reassign *run, struct cli_plan *plan, struct cli_faults *faults)
 {
     struct klamm_error err = {0};
     struct klamm_topics *topics = NULL;
     int exit_code = CLI_EXIT_OK;
     if (run->options.watches && faults->error_count == 0) {
-        exit_code = cli_watch_plan(run, plan);
-        klamm_reassignments_free(run->running);
-        run->running = NULL;
-        if (exit_code == CLI_EXIT_OK &&
-            klamm_list_reassignments(run->session->client, NULL, &run->running, &err) != 0) {
-            exit_code = cli_reassign_error(run, &err);
-        }
+        exit_code = watch_first(run, plan);
     }
     if (exit_code != CLI_EXIT_OK) {
         return exit_code;
@@ -139,10 +154,13 @@ int cli_reassign_verify(struct cli_reassign *run, struct cli_plan *plan, struct 
     if (cli_reassign_describe(run, plan, &topics, &err) != 0) {
         return cli_reassign_error(run, &err);
     }
-    if (warns_only(run, plan, faults, topics)) {
-        print_states(run, plan, topics);
-    } else {
+    if (!warns_only(run, plan, faults, topics)) {
         exit_code = CLI_EXIT_FAILED;
+    } else {
+        print_states(run, plan, topics);
+        if (run->running->count == 0) {
+            exit_code = cli_reassign_clear_throttles(run, plan, topics);
+        }
     }
     klamm_topics_free(topics);
     return exit_code;
@@ -286,6 +304,9 @@ int cli_reassign_cancel(struct cli_reassign *run, struct cli_plan *plan, struct 
     }
     int exit_code =
         warns_only(run, plan, faults, topics) ? cancel_moves(run, plan, topics) : CLI_EXIT_FAILED;
+    if (exit_code == CLI_EXIT_OK) {
+        exit_code = cli_reassign_clear_throttles(run, plan, topics);
+    }
     klamm_topics_free(topics);
     return exit_code;
 }

@@ -49,6 +49,15 @@ class ReassignCli(ClusterTest):
         wait_until("replicas of %s-%d" % (topic, partition),
                    lambda: self.partitions(topic)[partition]["replicas"] == replicas)
 
+    def cleared(self, topic):
+        """What --verify and --cancel say when they clear throttles, and the note about the broker that does not listen."""
+        brokers = ",".join(map(str, sorted(self.live + [self.silent])))
+        return ("Clearing broker-level throttles on brokers %s\nClearing topic-level throttles on topic %s\n"
+                % (brokers, topic))
+
+    def assert_noted(self, err):
+        self.assertRegex(err, r"\ABroker %d cannot be reached, its throttle stays as it is: [^\n]*\n\Z" % self.silent)
+
     def tearDown(self):
         moves = {(m["topic"], m["partition"]): [1] for m in self.moving()}
         if moves:
@@ -79,12 +88,14 @@ class ReassignCli(ClusterTest):
         done = ("Status of partition reassignment:\n"
                 "Reassignment of partition verified-0 is completed.\n"
                 "Reassignment of partition verified-1 is completed.\n\n")
-        self.assertEqual(self.reassign("--verify", path), (0, done, ""))
+        status, out, err = self.reassign("--verify", path)
+        self.assertEqual((status, out), (0, done + self.cleared("verified")))
+        self.assert_noted(err)
         self.assertEqual(self.reassign("--verify", path, "--preserve-throttles"), (0, done, ""))
         status, out, _ = self.reassign("--verify", self.plan({("verified", 0): [d, c]}))
         self.assertEqual((status, out), (0, "Status of partition reassignment:\n"
                                             "There is no active reassignment of partition verified-0, but replica set "
-                                            "is %d,%d rather than %d,%d.\n\n" % (c, d, d, c)))
+                                            "is %d,%d rather than %d,%d.\n\n" % (c, d, d, c) + self.cleared("verified")))
         running = self.plan({("verified", 2): [a, b, self.silent]})
         self.assertEqual(self.reassign("--execute", running)[0], 0)
         self.assertEqual(self.reassign("--verify", running), (0, "Status of partition reassignment:\n"
@@ -100,9 +111,9 @@ class ReassignCli(ClusterTest):
         self.assertEqual(self.reassign("--execute", path)[0], 0)
         self.assertEqual(self.partitions("grown")[0]["adding"], [self.silent])
         status, out, err = self.reassign("--cancel", path)
-        self.assertEqual((status, err), (0, ""))
-        self.assertEqual(out, "Successfully cancelled partition reassignment for: grown-0\n"
-                              "None of the specified partition moves are active.")
+        self.assertEqual((status, out), (0, "Successfully cancelled partition reassignment for: grown-0\n"
+                                            "None of the specified partition moves are active." + self.cleared("grown")))
+        self.assert_noted(err)
         self.wait_replicas("grown", 0, [a, b, c])
 
     def test_s04_a_cancel_tells_idle_from_unknown(self):
@@ -148,12 +159,14 @@ class ReassignCli(ClusterTest):
             self.assertIn(text, err)
         self.assertEqual([p["replicas"] for p in self.partitions("faults")], [[a, b, c], [a, b, c]])
 
-    def test_a_throttle_is_refused_before_anything_is_sent(self):
+    def test_a_throttle_of_directory_moves_is_refused_before_anything_is_sent(self):
         a, b, c, d = self.live[:4]
-        self.create("throttled", [a, b, c])
-        status, out, _ = self.reassign("--execute", self.plan({("throttled", 0): [b, c, d]}), "--throttle", "1000")
-        self.assertEqual((status, out), (1, "Error: throttles are not available yet; nothing was started.\n"))
-        self.assertEqual(self.partitions("throttled")[0]["replicas"], [a, b, c])
+        self.create("dirs-throttle", [a, b, c])
+        status, out, _ = self.reassign("--execute", self.plan({("dirs-throttle", 0): [b, c, d]}),
+                                       "--replica-alter-log-dirs-throttle", "1000")
+        self.assertEqual((status, out), (1, "Error: throttles of moves between log directories are not available yet; "
+                                            "nothing was started.\n"))
+        self.assertEqual(self.partitions("dirs-throttle")[0]["replicas"], [a, b, c])
 
     def test_interrupting_a_watch_leaves_the_move(self):
         a, b, c = self.live[:3]

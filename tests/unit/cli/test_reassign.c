@@ -49,17 +49,39 @@ static void help_and_version_exit_as_kafkas_tool(void **state)
     cli_expect(x, 0, "0.1.0\n", "");
 }
 
-static void throttles_are_refused_before_anything_is_sent(void **state)
+static void throttle_of_directory_moves_is_refused(void **state)
 {
     struct cli_fixture *x = *state;
     cli_plan_file(x, "{\"partitions\":[{\"topic\":\"foo\",\"partition\":0,\"replicas\":[4,5,6]}]}");
     cli_run(x, cli_reassign_run,
-            "--bootstrap-server @B --reassignment-json-file @P --execute --throttle 1000");
-    cli_expect(x, 1, "Error: throttles are not available yet; nothing was started.\n", "");
+            "--bootstrap-server @B --reassignment-json-file @P --execute "
+            "--replica-alter-log-dirs-throttle 1000");
+    cli_expect(x, 1,
+               "Error: throttles of moves between log directories are not available yet; nothing "
+               "was started.\n",
+               "");
     assert_int_equal(cli_count(x, WIRE_KEY_API_VERSIONS), 0);
     cli_run(x, cli_reassign_run,
-            "--bootstrap-server @B --reassignment-json-file @P --execute --throttle -1");
+            "--bootstrap-server @B --reassignment-json-file @P --execute --throttle -1 "
+            "--replica-alter-log-dirs-throttle -1");
     assert_int_equal(x->exit_code, 0);
+    assert_int_equal(cli_count(x, WIRE_KEY_INCREMENTAL_ALTER_CONFIGS), 0);
+}
+
+/* S40: each wrong answer about the controller costs a pause that is longer than what is slow here. */
+static void slow_controller_is_told_of(void **state)
+{
+    struct cli_fixture *x = *state;
+    pthread_mutex_lock(&x->cluster->lock);
+    x->cluster->controller_id = 4;
+    x->cluster->lost_controller_id = 2;
+    x->cluster->misled = 4;
+    pthread_mutex_unlock(&x->cluster->lock);
+    x->slow_ms = 50;
+    cli_run(x, cli_reassign_run, "--bootstrap-server @B --list");
+    cli_expect(x, 0, "No partition reassignments found.\n",
+               "klamm: the controller has not answered ListPartitionReassignments yet; waiting for "
+               "up to 60 s more\n");
 }
 
 /* S39: one line that names what is missing. */
@@ -98,7 +120,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         CLI_TEST(wrong_combinations_are_named),
         CLI_TEST(help_and_version_exit_as_kafkas_tool),
-        CLI_TEST(throttles_are_refused_before_anything_is_sent),
+        CLI_TEST(throttle_of_directory_moves_is_refused),
+        CLI_TEST(slow_controller_is_told_of),
         CLI_TEST(server_without_the_api_is_named),
         CLI_TEST(missing_rights_are_told),
         CLI_TEST(properties_are_read),

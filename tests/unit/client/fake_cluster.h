@@ -162,29 +162,30 @@ static inline void fake_finish(struct fake_partition *p)
     p->arrived = 0;
 }
 
-/* Starts a move: the target first, what leaves behind it. */
+/* Starts a move, or gives a running one another target: the target first, what leaves behind it. */
 static inline void fake_start(struct fake_partition *p, const int32_t *target, int32_t count)
 {
-    struct fake_ids all = {.count = 0};
-    struct fake_ids wanted;
-    fake_ids_set(&wanted, target, count);
-    p->adding.count = p->removing.count = 0;
-    for (int32_t i = 0; i < wanted.count; i++) {
-        all.list[all.count++] = wanted.list[i];
-        if (!fake_ids_has(&p->replicas, wanted.list[i])) {
-            p->adding.list[p->adding.count++] = wanted.list[i];
+    struct fake_ids all;
+    struct fake_ids origin = {.count = 0};
+    for (int32_t i = 0; i < p->replicas.count; i++) {
+        if (!fake_ids_has(&p->adding, p->replicas.list[i])) {
+            origin.list[origin.count++] = p->replicas.list[i];
         }
     }
-    for (int32_t i = 0; i < p->replicas.count; i++) {
-        if (!fake_ids_has(&wanted, p->replicas.list[i])) {
-            all.list[all.count++] = p->replicas.list[i];
-            p->removing.list[p->removing.count++] = p->replicas.list[i];
+    fake_ids_set(&all, target, count);
+    p->adding.count = p->removing.count = 0;
+    for (int32_t i = 0; i < count; i++) {
+        if (!fake_ids_has(&origin, target[i])) {
+            p->adding.list[p->adding.count++] = target[i];
+        }
+    }
+    for (int32_t i = 0; i < origin.count; i++) {
+        if (!fake_ids_has(&all, origin.list[i])) {
+            all.list[all.count++] = origin.list[i];
+            p->removing.list[p->removing.count++] = origin.list[i];
         }
     }
     p->replicas = all;
-    if (!fake_is_moving(p)) {
-        return;
-    }
     p->arrived = 0;
 }
 

@@ -1,0 +1,151 @@
+"""Throttled moves: case S08 and rows 73, 74, 76 and 77 of the reassignment specification, with real brokers.
+
+That a move is slowed is seen in bytes, not in time: a throttle of 1000 B/s would need hours for what an unthrottled move
+beside it copies while the test waits for its end.
+"""
+
+import json
+import os
+import tempfile
+import unittest
+
+import configs
+from support import ClusterTest, wait_until
+
+RATES = ("leader.replication.throttled.rate", "follower.replication.throttled.rate")
+LISTS = ("leader.replication.throttled.replicas", "follower.replication.throttled.replicas")
+LINES = ["line %07d %s" % (i, "payload " * 25) for i in range(60000)]  # 12 MB
+SMALL = ("-X", "batch.size=16384", "-X", "compression.codec=none")
+
+
+class Throttle(ClusterTest):
+    brokers = 6
+
+    def plan(self, entries):
+        handle, path = tempfile.mkstemp(suffix=".json", dir=self.cluster.root)
+        with os.fdopen(handle, "w") as file:
+            json.dump({"version": 1, "partitions": [{"topic": t, "partition": p, "replicas": r}
+                                                    for (t, p), r in entries.items()]}, file)
+        return path
+
+    def reassign(self, action, path=None, *options):
+        file = ("--reassignment-json-file", path) if path else ()
+        result = self.cluster.admin("reassign", action, *file, *options, check=False)
+        self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
+        return result.stdout
+
+    def moving(self):
+        return [m["topic"] for m in json.loads(self.reassign("--list", None, "--json"))["reassignments"]]
+
+    def tearDown(self):
+        moves = {(topic, 0): [1] for topic in self.moving()}
+        if moves:
+            self.reassign("--cancel", self.plan(moves))
+        wait_until("moves to end", lambda: not self.moving())
+
+    # ---- what brokers hold ----
+
+    def brokers_now(self):
+        """The running ones: {id: {"port": ..., "directory": ...}}."""
+        listed = json.loads(self.cluster.dev("status", "--json").stdout)["brokers"]
+        return {b["id"]: b for b in listed if b["state"] == "running"}
+
+    def rates(self):
+        """{broker: its two rates} where any is set."""
+        held = {b: configs.describe("127.0.0.1:%d" % row["port"], configs.BROKER, str(b))
+                for b, row in self.brokers_now().items()}
+        return {b: tuple(h.get(rate) for rate in RATES) for b, h in held.items() if any(rate in h for rate in RATES)}
+
+    def lists(self, topic):
+        held = configs.describe(self.cluster.bootstrap.split(",")[0], configs.TOPIC, topic)
+        return tuple(held.get(name) for name in LISTS)
+
+    def wait_held(self, topic, lists, rates):
+        """Brokers hear of a stored setting a moment later."""
+        wait_until("settings %s %s of %s" % (lists, rates, topic),
+                   lambda: self.lists(topic) == lists and self.rates() == rates)
+
+    def arrived(self, topic, broker):
+        """Bytes of partition 0's log on that broker."""
+        total = 0
+        for root, _, names in os.walk(self.brokers_now()[broker]["directory"]):
+            if os.path.basename(root) == topic + "-0":
+                total += sum(os.path.getsize(os.path.join(root, name)) for name in names if name.endswith(".log"))
+        return total
+
+    # ---- tests ----
+
+    def test_s08_and_row_74_lists_and_rates_are_exact(self):
+        self.create("exact", [1, 2], [2, 3])
+        self.produce("exact", LINES[:20000], "-p", "0", *SMALL)
+        self.produce("exact", LINES[:20000], "-p", "1", *SMALL)
+        path = self.plan({("exact", 0): [2, 3], ("exact", 1): [3, 1]})
+        out = self.reassign("--execute", path, "--throttle", "1000")
+        self.assertIn("Warning: You must run --verify periodically, until the reassignment completes, to ensure the "
+                      "throttle is removed.\nThe inter-broker throttle limit was set to 1000 B/s\nSuccessfully started "
+                      "partition reassignments for exact-0,exact-1\n", out)
+        self.wait_held("exact", ("0:1,0:2,1:2,1:3", "0:3,1:1"), {b: ("1000", "1000") for b in (1, 2, 3)})
+        override = self.plan({("exact", 0): [2, 4]})
+        self.reassign("--execute", override, "--additional", "--throttle", "2000")
+        self.wait_held("exact", ("0:1,0:2,1:2,1:3", "0:4,1:1"), {b: ("2000", "2000") for b in (1, 2, 3, 4)})
+        out = self.reassign("--cancel", self.plan({("exact", 0): [1], ("exact", 1): [1]}))
+        self.assertEqual(out, "Successfully cancelled partition reassignments for: exact-0,exact-1\n"
+                              "None of the specified partition moves are active."
+                              "Clearing broker-level throttles on brokers 1,2,3,4,5,6\n"
+                              "Clearing topic-level throttles on topic exact\n")
+        self.wait_held("exact", (None, None), {})
+
+    def test_rows_73_76_and_77_a_throttled_move_is_slow_until_it_is_let_go(self):
+        self.create("slow", [1, 2])
+        self.create("free", [1, 2])
+        self.produce("slow", LINES, *SMALL)
+        self.produce("free", LINES, *SMALL)
+        size = self.arrived("slow", 1)
+        self.assertGreater(size, 10 << 20)
+        slow = self.plan({("slow", 0): [3, 4]})
+        free = self.plan({("free", 0): [3, 4]})
+        self.reassign("--execute", slow, "--throttle", "1000")
+        self.reassign("--execute", free, "--additional")
+        wait_until("the unthrottled move to end", lambda: self.moving() == ["slow"])
+        self.assertEqual(self.partitions("free")[0]["replicas"], [3, 4])
+        for broker in (3, 4):
+            self.assertLess(self.arrived("slow", broker), size // 4)
+
+        done = "Status of partition reassignment:\nReassignment of partition free-0 is completed.\n\n"
+        self.assertEqual(self.reassign("--verify", free), done)
+        self.assertEqual(self.lists("slow"), ("0:1,0:2", "0:3,0:4"))
+        self.assertEqual(sorted(self.rates()), [1, 2, 3, 4])
+
+        self.reassign("--execute", slow, "--additional", "--throttle", "1000000000")
+        wait_until("the move to end", lambda: not self.moving())
+        self.assertEqual(self.consume("slow"), LINES)
+        done = done.replace("free", "slow")
+        self.assertEqual(self.reassign("--verify", slow, "--preserve-throttles"), done)
+        self.assertEqual(self.lists("slow"), ("0:1,0:2", "0:3,0:4"))
+        self.assertEqual(self.reassign("--verify", slow), done +
+                         "Clearing broker-level throttles on brokers 1,2,3,4,5,6\n"
+                         "Clearing topic-level throttles on topic slow\n")
+        self.wait_held("slow", (None, None), {})
+
+    def test_s14_a_dead_source_does_not_keep_the_move_from_starting(self):
+        self.create("orphan", [1, 2, 6])
+        self.produce("orphan", LINES[:2000], *SMALL)
+        self.cluster.dev("stop", "6")
+        try:
+            standing = self.plan({("orphan", 0): [1, 2, 6]})
+            wait_until("the death to be known", lambda: "Broker 6 is not up: a throttle there stays.\n" in self.cluster.admin(
+                "reassign", "--verify", "--reassignment-json-file", standing).stderr)
+            path = self.plan({("orphan", 0): [1, 2, 4]})
+            result = self.cluster.admin("reassign", "--execute", "--reassignment-json-file", path, "--throttle", "1000000000")
+            self.assertEqual(result.stderr, "Broker 6 is not up: no throttle is set there.\n")
+            wait_until("the move to end", lambda: not self.moving())
+            self.assertEqual(self.partitions("orphan")[0]["replicas"], [1, 2, 4])
+            self.assertEqual(sorted(self.rates()), [1, 2, 4])
+            self.reassign("--verify", path)
+        finally:
+            self.cluster.dev("start", "6")
+        self.wait_held("orphan", (None, None), {})
+
+
+if __name__ == "__main__":
+    unittest.main()
