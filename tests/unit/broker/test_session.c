@@ -36,6 +36,8 @@ struct world {
     struct metastore_store *store;
     struct model_broker broker;
     struct model_endpoint endpoint;
+    char listener[16];
+    char host[16];
 };
 
 static void on_connected(void *arg, struct metastore *m, const char *cluster_id)
@@ -75,8 +77,9 @@ static void world_start(struct world *w)
     w->node = sim_node_new(w->world, "broker");
     struct metastore_store_config config = {.env = sim_node_env(w->store_node)};
     assert_int_equal(metastore_store_new(&config, &w->store, &em), 0);
-    w->endpoint = (struct model_endpoint){
-        .listener = (char[]){"PLAINTEXT"}, .host = (char[]){"broker"}, .port = 9092};
+    (void)snprintf(w->listener, sizeof w->listener, "PLAINTEXT");
+    (void)snprintf(w->host, sizeof w->host, "broker");
+    w->endpoint = (struct model_endpoint){.listener = w->listener, .host = w->host, .port = 9092};
     w->broker = (struct model_broker){.id = 4, .endpoints = &w->endpoint, .endpoint_count = 1};
 }
 
