@@ -107,6 +107,39 @@ static bool list_is_allowed(const char *allowed, struct slice value)
     }
 }
 
+/* Digits up to len, at most INT32_MAX. */
+static bool is_id(const uint8_t *ptr, size_t len)
+{
+    int64_t number = 0;
+    for (size_t i = 0; i < len && number <= INT32_MAX; i++) {
+        if (ptr[i] < '0' || ptr[i] > '9') {
+            return false;
+        }
+        number = number * 10 + (ptr[i] - '0');
+    }
+    return len > 0 && number <= INT32_MAX;
+}
+
+/* "partition:broker" items with commas between. */
+static bool list_names_replicas(struct slice value)
+{
+    struct slice rest = value;
+    while (true) {
+        const uint8_t *comma = memchr(rest.ptr, ',', rest.len);
+        size_t len = comma == NULL ? rest.len : (size_t)(comma - rest.ptr);
+        struct slice item = trim(slice_of(rest.ptr, len));
+        const uint8_t *colon = item.len == 0 ? NULL : memchr(item.ptr, ':', item.len);
+        size_t left = colon == NULL ? 0 : (size_t)(colon - item.ptr);
+        if (colon == NULL || !is_id(item.ptr, left) || !is_id(colon + 1, item.len - left - 1)) {
+            return false;
+        }
+        if (comma == NULL) {
+            return true;
+        }
+        rest = slice_of(comma + 1, rest.len - len - 1);
+    }
+}
+
 static int refuse(const struct config_def *def, struct slice value, struct errmsg *em,
                   const char *reason)
 {
@@ -149,6 +182,10 @@ int config_check(const struct config_def *def, struct slice value, struct errmsg
     case CONFIG_STRING:
     case CONFIG_LIST:
         break;
+    }
+    if (def->is_replica_list && value.len > 0 && !slice_equal_str(value, "*") &&
+        !list_names_replicas(value)) {
+        return refuse(def, value, em, "must be * or partition:broker,partition:broker,...");
     }
     bool is_ok =
         def->allowed == NULL || (def->type == CONFIG_LIST ? list_is_allowed(def->allowed, value)
@@ -278,20 +315,16 @@ const char *config_get_string(const struct config_set *set, int key)
     return find_value(set, key).text;
 }
 
-bool config_get_text(const struct config_set *set, int key, char *ret, size_t size,
-                     enum config_source *ret_source)
+const char *config_get_text(const struct config_set *set, int key,
+                            char number[static CONFIG_NUMBER_SIZE], enum config_source *ret_source)
 {
     struct found found = find_value(set, key);
     *ret_source = found.source;
-    if (found.text == NULL) {
-        return false;
+    if (found.text == NULL || found.factor == 1) {
+        return found.text;
     }
-    if (found.factor == 1) {
-        (void)snprintf(ret, size, "%s", found.text);
-    } else {
-        (void)snprintf(ret, size, "%" PRId64, number_of(&found));
-    }
-    return true;
+    (void)snprintf(number, CONFIG_NUMBER_SIZE, "%" PRId64, number_of(&found));
+    return number;
 }
 
 int config_synonyms(const struct config_set *set, int key,

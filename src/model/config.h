@@ -49,6 +49,8 @@ struct config_def {
     int fallback;             /* broker key asked when nothing is set; CONFIG_KEY_NONE = none */
     int64_t fallback_factor;  /* numbers >= 0 from the fallback are multiplied by this */
     bool is_dynamic;          /* may be changed while running */
+    bool is_stored_only;      /* and is never read from the properties file */
+    bool is_replica_list;     /* lists: "*" alone, or partition:broker items, or nothing */
     const char *doc;          /* one sentence */
 };
 
@@ -169,9 +171,11 @@ bool config_get_bool(const struct config_set *set, int key);
 /* Borrowed until a set of the chain changes; NULL = no value. Numbers derived from a fallback with a
  * factor have no stored text: see config_get_text. */
 const char *config_get_string(const struct config_set *set, int key);
-/* Any type as text into ret (size bytes, truncated to fit), with where it came from. False = null. */
-bool config_get_text(const struct config_set *set, int key, char *ret, size_t size,
-                     enum config_source *ret_source);
+#define CONFIG_NUMBER_SIZE 24 /* bytes that any number fits into as text */
+/* Any type as text, with where it came from; NULL = no value. Borrowed until a set of the chain
+ * changes, or for as long as number, which holds the text of a number derived from a fallback. */
+const char *config_get_text(const struct config_set *set, int key,
+                            char number[static CONFIG_NUMBER_SIZE], enum config_source *ret_source);
 /* One value that stands for a property, as DescribeConfigs lists them: the strongest first. */
 struct config_synonym {
     const char *name;  /* of the property that holds it */

@@ -14,8 +14,6 @@
 
 #include <stdlib.h>
 
-#define VALUE_TEXT_MAX 4096 /* bytes of one configuration value in the answer */
-
 /* How often a name occurs in the request. */
 struct name_count {
     UT_hash_handle hh;
@@ -51,11 +49,12 @@ static bool fill_configs(struct api_request *r,
     int count = config_count(CONFIG_SCOPE_TOPIC);
     out->configs = api_array(r, count, sizeof *out->configs);
     for (int key = 0; is_ok && out->configs != NULL && key < count; key++) {
-        char text[VALUE_TEXT_MAX];
+        char number[CONFIG_NUMBER_SIZE];
         enum config_source source;
         struct wire_create_topics_response_topics_configs *config = &out->configs[key];
         config->name = slice_str(config_def_at(CONFIG_SCOPE_TOPIC, key)->name);
-        if (config_get_text(&set, key, text, sizeof text, &source)) {
+        const char *text = config_get_text(&set, key, number, &source);
+        if (text != NULL) {
             config->value = slice_str(arena_str(&r->arena, slice_str(text)));
         }
         config->config_source = (int8_t)source;

@@ -14,7 +14,6 @@
 
 #define RESOURCE_TOPIC  2
 #define RESOURCE_BROKER 4
-#define VALUE_TEXT_MAX  4096 /* bytes of one value in the answer */
 
 struct describe {
     struct api_request *r;
@@ -56,13 +55,14 @@ static bool fill_config(const struct describe *d, int key,
                         struct wire_describe_configs_response_results_configs *out)
 {
     const struct config_def *def = config_def_at(d->set->scope, key);
-    char text[VALUE_TEXT_MAX];
+    char number[CONFIG_NUMBER_SIZE];
     enum config_source source;
     wire_describe_configs_response_results_configs_init(out);
     out->name = slice_str(def->name);
     out->read_only = !def->is_dynamic;
     out->config_type = (int8_t)def->type;
-    if (config_get_text(d->set, key, text, sizeof text, &source)) {
+    const char *text = config_get_text(d->set, key, number, &source);
+    if (text != NULL) {
         const char *copy = arena_str(&d->r->arena, slice_str(text));
         if (copy == NULL) {
             return false;

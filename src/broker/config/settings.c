@@ -76,6 +76,11 @@ void settings_free(struct settings *s)
 
 int settings_put(struct settings *s, const char *key, const char *value, struct errmsg *em)
 {
+    int found = config_find(CONFIG_SCOPE_BROKER, slice_str(key));
+    if (found != CONFIG_KEY_NONE && config_def_at(CONFIG_SCOPE_BROKER, found)->is_stored_only) {
+        return errmsg_set(em, E_NOT_FOUND, "Configuration %s holds only when set while running",
+                          key);
+    }
     return config_set_put(&s->fixed, slice_str(key), slice_str(value), em);
 }
 

@@ -29,7 +29,8 @@ struct settings *settings_new(int32_t broker_id, void (*log)(void *arg, const ch
                               void *log_arg);
 /* Detaches. NULL is fine. */
 void settings_free(struct settings *s);
-/* Sets a static value: -E_NOT_FOUND (unknown key) or -E_INVALID, em names key, value and reason. */
+/* Sets a static value: -E_NOT_FOUND (a key that is unknown, or never read from a file) or -E_INVALID;
+ * em names key, value and reason. */
 int settings_put(struct settings *s, const char *key, const char *value,
                  struct errmsg *em) MUST_CHECK;
 

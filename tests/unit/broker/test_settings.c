@@ -176,6 +176,34 @@ static void throttles_are_passed_to_the_replicas(void **state)
     world_stop(&w);
 }
 
+/* 13.1: the properties file is not read for them; broker, then cluster, then no bound. */
+static void rates_come_from_the_store_alone(void **state)
+{
+    (void)state;
+    struct world w;
+    struct errmsg em;
+    struct replicas_rates rates;
+    world_start(&w);
+    assert_int_equal(settings_put(w.settings, "leader.replication.throttled.rate", "5", &em),
+                     -E_NOT_FOUND);
+    assert_string_equal(em.text, "Configuration leader.replication.throttled.rate holds only when "
+                                 "set while running");
+    write_node(&w, "/config/brokers/<default>",
+               "{\"version\":1,\"config\":{\"follower.replication.throttled.rate\":\"200\"}}");
+    write_node(&w, "/config/brokers/7", "{\"version\":1,\"config\":{}}");
+    world_attach(&w);
+    settings_fill_rates(w.settings, &rates);
+    assert_int_equal(rates.leader, INT64_MAX);
+    assert_int_equal(rates.follower, 200);
+    change_node(&w, "/config/brokers/7",
+                "{\"version\":1,\"config\":{\"follower.replication.throttled.rate\":\"300\"}}",
+                "brokers/7");
+    (void)sim_world_run(w.world, 500, NULL, NULL);
+    settings_fill_rates(w.settings, &rates);
+    assert_int_equal(rates.follower, 300);
+    world_stop(&w);
+}
+
 static void notifications_are_followed(void **state)
 {
     (void)state;
@@ -270,6 +298,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(stored_values_are_read_at_the_start),
         cmocka_unit_test(throttles_are_passed_to_the_replicas),
+        cmocka_unit_test(rates_come_from_the_store_alone),
         cmocka_unit_test(notifications_are_followed),
         cmocka_unit_test(what_cannot_be_accepted_is_ignored_and_told),
         cmocka_unit_test(values_of_an_earlier_session_are_forgotten),

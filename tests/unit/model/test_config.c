@@ -43,6 +43,9 @@ static void wrong_values_are_refused_with_key_value_and_reason(void **state)
          "Invalid value delete,shred for configuration cleanup.policy: must be of delete|compact"},
         {"cleanup.policy", "",
          "Invalid value  for configuration cleanup.policy: must be of delete|compact"},
+        {"leader.replication.throttled.replicas", "0:1,*",
+         "Invalid value 0:1,* for configuration leader.replication.throttled.replicas: must be * "
+         "or partition:broker,partition:broker,..."},
         {"no.such.key", "1", "Unknown configuration no.such.key"},
     };
     struct config_set set;
@@ -66,7 +69,8 @@ static void topic_value_wins_over_broker_value(void **state)
     config_set_init(&dynamic, CONFIG_SCOPE_BROKER, CONFIG_SOURCE_DYNAMIC_BROKER, &file);
     config_set_init(&topic, CONFIG_SCOPE_TOPIC, CONFIG_SOURCE_TOPIC, &dynamic);
     int key = CONFIG_TOPIC_MIN_INSYNC_REPLICAS;
-    char text[32];
+    char number[CONFIG_NUMBER_SIZE];
+    const char *text;
     enum config_source source;
 
     assert_int_equal(config_get_number(&topic, key), 1);
@@ -74,10 +78,11 @@ static void topic_value_wins_over_broker_value(void **state)
     assert_int_equal(config_get_number(&topic, key), 2);
     put(&dynamic, "min.insync.replicas", "3");
     assert_int_equal(config_get_number(&topic, key), 3);
-    assert_true(config_get_text(&topic, key, text, sizeof text, &source));
+    text = config_get_text(&topic, key, number, &source);
+    assert_string_equal(text, "3");
     assert_int_equal(source, CONFIG_SOURCE_DYNAMIC_BROKER);
     put(&topic, "min.insync.replicas", "4");
-    assert_true(config_get_text(&topic, key, text, sizeof text, &source));
+    text = config_get_text(&topic, key, number, &source);
     assert_string_equal(text, "4");
     assert_int_equal(source, CONFIG_SOURCE_TOPIC);
 
@@ -86,6 +91,27 @@ static void topic_value_wins_over_broker_value(void **state)
     config_set_deinit(&topic);
     config_set_deinit(&dynamic);
     config_set_deinit(&file);
+}
+
+static void throttled_replicas_are_numbers(void **state)
+{
+    (void)state;
+    static const char *const good[] = {"", "*", "0:1", "0:1,2:3", "0:1, 2:3", "2147483647:0"};
+    static const char *const bad[] = {"0",     "0:",           ":1",   "0:1,",    ",",   "-1:0",
+                                      "0:1:2", "a:1",          "0:b",  "**",      "*,*", " ",
+                                      "+1:1",  "0:2147483648", "0 :1", "0:1,,1:1"};
+    struct config_set set;
+    struct errmsg em;
+    config_set_init(&set, CONFIG_SCOPE_TOPIC, CONFIG_SOURCE_TOPIC, NULL);
+    for (size_t i = 0; i < ARRAY_LEN(good); i++) {
+        put(&set, "follower.replication.throttled.replicas", good[i]);
+    }
+    for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
+        assert_int_equal(config_set_put(&set, slice_str("follower.replication.throttled.replicas"),
+                                        slice_str(bad[i]), &em),
+                         -E_INVALID);
+    }
+    config_set_deinit(&set);
 }
 
 /* retention.ms -> log.retention.ms -> log.retention.minutes -> log.retention.hours. */
@@ -108,11 +134,12 @@ static void retention_falls_back_over_units(void **state)
     put(&file, "log.retention.ms", "77");
     assert_int_equal(config_get_number(&topic, key), 77);
 
-    char text[32];
+    char number[CONFIG_NUMBER_SIZE];
+    const char *text;
     enum config_source source;
     config_set_remove(&file, CONFIG_BROKER_LOG_RETENTION_MS);
     put(&file, "log.retention.minutes", "3");
-    assert_true(config_get_text(&topic, key, text, sizeof text, &source));
+    text = config_get_text(&topic, key, number, &source);
     assert_string_equal(text, "180000");
     assert_int_equal(source, CONFIG_SOURCE_STATIC);
     config_set_deinit(&topic);
@@ -171,6 +198,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(wrong_values_are_refused_with_key_value_and_reason),
         cmocka_unit_test(topic_value_wins_over_broker_value),
+        cmocka_unit_test(throttled_replicas_are_numbers),
         cmocka_unit_test(retention_falls_back_over_units),
         cmocka_unit_test(synonyms_are_listed_strongest_first),
         cmocka_unit_test(lines_split_at_the_first_equals_sign),
