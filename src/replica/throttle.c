@@ -4,7 +4,10 @@
  */
 #include "replica/throttle.h"
 
+#include "base/alloc.h"
 #include "base/check.h"
+
+#include <stdlib.h>
 
 #define RATE_MAX  ((int64_t)1000000000000) /* faster than any machine: no bound */
 #define PIECE_MIN ((int64_t)64 << 10)      /* bytes; smaller pieces cost more than they smooth */
@@ -111,7 +114,9 @@ static bool parse_number(const uint8_t *ptr, const uint8_t *end, int32_t *ret_nu
     return number <= INT32_MAX;
 }
 
-static bool entry_is(const uint8_t *ptr, const uint8_t *end, int32_t partition, int32_t broker)
+/* "partition:broker" with blanks around; false when it is something else. */
+static bool parse_entry(const uint8_t *ptr, const uint8_t *end, int32_t *ret_partition,
+                        int32_t *ret_broker)
 {
     while (ptr < end && *ptr == ' ') {
         ptr++;
@@ -119,30 +124,55 @@ static bool entry_is(const uint8_t *ptr, const uint8_t *end, int32_t partition, 
     while (ptr < end && end[-1] == ' ') {
         end--;
     }
-    const uint8_t *colon = memchr(ptr, ':', (size_t)(end - ptr));
-    int32_t left;
-    int32_t right;
-    return colon != NULL && parse_number(ptr, colon, &left) && left == partition &&
-           parse_number(colon + 1, end, &right) && right == broker;
+    const uint8_t *colon = ptr < end ? memchr(ptr, ':', (size_t)(end - ptr)) : NULL;
+    return colon != NULL && parse_number(ptr, colon, ret_partition) &&
+           parse_number(colon + 1, end, ret_broker);
 }
 
-bool replica_throttle_list_has(struct slice list, int32_t partition, int32_t broker)
+static int compare_partitions(const void *a, const void *b)
 {
-    if (list.len == 0) {
-        return false;
-    }
-    if (slice_equal_str(list, "*")) {
-        return true;
-    }
-    const uint8_t *ptr = list.ptr;
-    const uint8_t *end = list.ptr + list.len;
+    int32_t x = *(const int32_t *)a;
+    int32_t y = *(const int32_t *)b;
+    return (x > y) - (x < y);
+}
+
+void replica_throttle_list_set(struct replica_throttle_list *list, struct slice text,
+                               int32_t broker)
+{
+    const uint8_t *ptr = text.ptr;
+    const uint8_t *end = text.len == 0 ? ptr : ptr + text.len;
+    int32_t cap = 0;
+    replica_throttle_list_deinit(list);
+    list->has_all = slice_equal_str(text, "*");
     while (ptr < end) {
         const uint8_t *comma = memchr(ptr, ',', (size_t)(end - ptr));
         const uint8_t *stop = comma == NULL ? end : comma;
-        if (entry_is(ptr, stop, partition, broker)) {
-            return true;
+        int32_t partition;
+        int32_t whose;
+        if (parse_entry(ptr, stop, &partition, &whose) && whose == broker) {
+            if (list->count == cap) {
+                cap = MAX(cap * 2, 16);
+                list->partitions =
+                    xrealloc(list->partitions, (size_t)cap * sizeof *list->partitions);
+            }
+            list->partitions[list->count++] = partition;
         }
         ptr = stop + 1;
     }
-    return false;
+    if (list->count > 0) {
+        qsort(list->partitions, (size_t)list->count, sizeof *list->partitions, compare_partitions);
+    }
+}
+
+void replica_throttle_list_deinit(struct replica_throttle_list *list)
+{
+    free(list->partitions);
+    *list = (struct replica_throttle_list){0};
+}
+
+bool replica_throttle_list_has(const struct replica_throttle_list *list, int32_t partition)
+{
+    return list->has_all ||
+           (list->count > 0 && bsearch(&partition, list->partitions, (size_t)list->count,
+                                       sizeof *list->partitions, compare_partitions) != NULL);
 }

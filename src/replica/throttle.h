@@ -28,5 +28,16 @@ void replica_throttle_take(struct replica_throttle *t, int64_t bytes, int64_t no
 /* ms until a useful piece may pass again; at least 1. */
 int64_t replica_throttle_wait_ms(struct replica_throttle *t, int64_t now_us);
 
-/* list: "*", or comma-separated "partition:broker"; anything else in it holds for nobody. */
-bool replica_throttle_list_has(struct slice list, int32_t partition, int32_t broker);
+/* Which partitions of a topic are throttled on one broker. Zeroed = none. */
+struct replica_throttle_list {
+    bool has_all;
+    int32_t count;
+    int32_t *partitions; /* owned, ascending; may repeat */
+};
+
+/* Replaces what is in it by those of broker. text: "*", or comma-separated "partition:broker"; anything
+ * else in it holds for nobody. */
+void replica_throttle_list_set(struct replica_throttle_list *list, struct slice text,
+                               int32_t broker);
+void replica_throttle_list_deinit(struct replica_throttle_list *list);
+bool replica_throttle_list_has(const struct replica_throttle_list *list, int32_t partition);

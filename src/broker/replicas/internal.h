@@ -86,8 +86,8 @@ struct replicas_topic {
     int32_t partition_count;
     int32_t java_hash; /* of the name, for choosing a fetcher */
     struct replicas_topic_config config;
-    char *leader_throttled;   /* owned; NULL = nobody */
-    char *follower_throttled; /* ditto */
+    struct replica_throttle_list leader_throttled; /* of this broker's replicas */
+    struct replica_throttle_list follower_throttled;
     size_t name_len;
     char name[]; /* ends with NUL */
 };
@@ -388,7 +388,7 @@ void replicas_offsets_answered(struct replicas_fetcher *f,
 void replicas_throttle_init(struct replicas *r);
 void replicas_throttle_free(struct replicas *r);
 /* Takes over the lists that the hook has just put into topic->config. */
-void replicas_throttle_topic(struct replicas_topic *topic);
+void replicas_throttle_topic(const struct replicas *r, struct replicas_topic *topic);
 void replicas_throttle_partition(struct replicas_partition *p);
 /* The follower must get nothing now; its watches fire when it may. */
 bool replicas_throttle_holds(struct replicas_partition *p, int32_t follower);

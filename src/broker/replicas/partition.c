@@ -59,7 +59,7 @@ struct replicas_topic *replicas_topic_get(struct replicas *r, struct slice name)
     topic->name_len = name.len;
     topic->java_hash = java_hash(name);
     r->hooks.topic_config(r->hooks.arg, topic->name, &topic->config);
-    replicas_throttle_topic(topic);
+    replicas_throttle_topic(r, topic);
     HASH_ADD(hh, r->topics, name, name.len, topic);
     return topic;
 }
@@ -93,8 +93,8 @@ static void topic_release(struct replicas *r, struct replicas_topic *topic)
     }
     replicas_topic_set_id(r, topic, UUID_ZERO);
     HASH_DELETE(hh, r->topics, topic);
-    free(topic->leader_throttled);
-    free(topic->follower_throttled);
+    replica_throttle_list_deinit(&topic->leader_throttled);
+    replica_throttle_list_deinit(&topic->follower_throttled);
     free(topic);
 }
 

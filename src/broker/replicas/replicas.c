@@ -184,7 +184,7 @@ void replicas_topic_config_changed(struct replicas *r, const char *topic)
     {
         if (topic == NULL || strcmp(t->name, topic) == 0) {
             r->hooks.topic_config(r->hooks.arg, t->name, &t->config);
-            replicas_throttle_topic(t);
+            replicas_throttle_topic(r, t);
         }
     }
     struct list_node *node;

@@ -8,8 +8,6 @@
 #include "base/alloc.h"
 #include "broker/replicas/internal.h"
 
-#include <stdlib.h>
-
 static void release_held(void *arg)
 {
     struct replicas *r = arg;
@@ -43,28 +41,22 @@ void replicas_set_throttle(struct replicas *r, struct replicas_rates rates)
     }
 }
 
-static void take_over(char **owned, const char **borrowed)
+void replicas_throttle_topic(const struct replicas *r, struct replicas_topic *topic)
 {
-    free(*owned);
-    *owned = *borrowed == NULL || **borrowed == '\0' ? NULL : xstrdup(*borrowed);
-    *borrowed = NULL;
-}
-
-void replicas_throttle_topic(struct replicas_topic *topic)
-{
-    take_over(&topic->leader_throttled, &topic->config.leader_throttled);
-    take_over(&topic->follower_throttled, &topic->config.follower_throttled);
+    struct replicas_topic_config *config = &topic->config;
+    replica_throttle_list_set(&topic->leader_throttled, slice_str(config->leader_throttled),
+                              r->config.broker_id);
+    replica_throttle_list_set(&topic->follower_throttled, slice_str(config->follower_throttled),
+                              r->config.broker_id);
+    config->leader_throttled = config->follower_throttled = NULL; /* were borrowed */
 }
 
 void replicas_throttle_partition(struct replicas_partition *p)
 {
     const struct replicas_topic *topic = p->key.topic;
-    int32_t self = p->core.self;
     int32_t index = replicas_partition_index(p);
-    p->is_leader_throttled =
-        replica_throttle_list_has(slice_str(topic->leader_throttled), index, self);
-    p->is_follower_throttled =
-        replica_throttle_list_has(slice_str(topic->follower_throttled), index, self);
+    p->is_leader_throttled = replica_throttle_list_has(&topic->leader_throttled, index);
+    p->is_follower_throttled = replica_throttle_list_has(&topic->follower_throttled, index);
 }
 
 bool replicas_throttle_holds(struct replicas_partition *p, int32_t follower)

@@ -3,6 +3,8 @@
  */
 #include "replica/throttle.h"
 
+#include "base/buf.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -102,10 +104,37 @@ static void lists_name_partition_and_broker(void **state)
         {"0:1,", 0, 1, true},  {",", 0, 1, false},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        assert_int_equal(
-            replica_throttle_list_has(slice_str(rows[i].list), rows[i].partition, rows[i].broker),
-            rows[i].has);
+        struct replica_throttle_list list = {0};
+        replica_throttle_list_set(&list, slice_str(rows[i].list), rows[i].broker);
+        assert_int_equal(replica_throttle_list_has(&list, rows[i].partition), rows[i].has);
+        replica_throttle_list_deinit(&list);
     }
+}
+
+/* Unsorted, more than fit into the first block, entries of others between; then another text. */
+static void lists_are_replaced(void **state)
+{
+    (void)state;
+    struct replica_throttle_list list = {0};
+    struct buf text;
+    buf_init(&text);
+    for (int32_t i = 99; i >= 0; i--) {
+        buf_putf(&text, "%d:7,%d:8,", i, 1000 + i);
+    }
+    replica_throttle_list_set(&list, buf_slice(&text), 7);
+    assert_int_equal(list.count, 100);
+    for (int32_t i = 0; i < 100; i++) {
+        assert_true(replica_throttle_list_has(&list, i));
+        assert_false(replica_throttle_list_has(&list, 1000 + i));
+    }
+    replica_throttle_list_set(&list, slice_str("5:7"), 7);
+    assert_int_equal(list.count, 1);
+    replica_throttle_list_set(&list, slice_str("*"), 7);
+    assert_true(replica_throttle_list_has(&list, 123456));
+    replica_throttle_list_set(&list, SLICE_NULL, 7);
+    assert_false(replica_throttle_list_has(&list, 5));
+    buf_deinit(&text);
+    replica_throttle_list_deinit(&list);
 }
 
 int main(void)
@@ -117,6 +146,7 @@ int main(void)
         cmocka_unit_test(no_rate_never_holds_and_zero_always_does),
         cmocka_unit_test(setting_the_same_rate_keeps_the_debt),
         cmocka_unit_test(lists_name_partition_and_broker),
+        cmocka_unit_test(lists_are_replaced),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
