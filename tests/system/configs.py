@@ -1,4 +1,4 @@
-"""DescribeConfigs by hand: a second opinion on what the brokers hold, without klamm's own client."""
+"""DescribeConfigs and AlterConfigs by hand: a second opinion on what the brokers hold, without klamm's own client."""
 
 import socket
 import struct
@@ -71,3 +71,12 @@ def describe(address, kind, name):
         if source in (1, 2, 3):
             found[key] = value
     return found
+
+def replace(address, kind, name, settings):
+    """AlterConfigs: these settings and no others. Returns the error code."""
+    body = struct.pack(">ib", 1, kind) + text(name) + struct.pack(">i", len(settings))
+    body += b"".join(text(key) + text(value) for key, value in settings.items()) + struct.pack(">b", 0)
+    answer = call(address, 33, 1, body)
+    answer.take("i")
+    assert answer.take("i") == 1
+    return answer.take("h")

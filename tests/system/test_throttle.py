@@ -146,6 +146,16 @@ class Throttle(ClusterTest):
             self.cluster.dev("start", "6")
         self.wait_held("orphan", (None, None), {})
 
+    def test_the_older_request_replaces_all_settings(self):
+        self.create("replaced", [1, 2])
+        address = self.cluster.bootstrap.split(",")[0]
+        self.assertEqual(configs.replace(address, configs.TOPIC, "replaced", {LISTS[0]: "0:1,", "retention.ms": "7000"}), 40)
+        self.assertEqual(configs.replace(address, configs.TOPIC, "replaced", {LISTS[0]: "0:1", "retention.ms": "7000"}), 0)
+        wait_until("both", lambda: configs.describe(address, configs.TOPIC, "replaced") ==
+                   {LISTS[0]: "0:1", "retention.ms": "7000"})
+        self.assertEqual(configs.replace(address, configs.TOPIC, "replaced", {LISTS[1]: "*"}), 0)
+        wait_until("the one", lambda: configs.describe(address, configs.TOPIC, "replaced") == {LISTS[1]: "*"})
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -1,8 +1,10 @@
 /*
- * IncrementalAlterConfigs, versions 0-1 (protocol.md 5.4): topics, this broker and the cluster's
- * default ("") are written to /config by the broker that is asked. Each resource succeeds or fails
+ * IncrementalAlterConfigs, versions 0-1, and AlterConfigs, versions 0-2 (protocol.md 5.4): topics, this
+ * broker and the cluster's default ("") are written to /config by the broker that is asked. The older
+ * request names all that shall be there: what it leaves out goes. Each resource succeeds or fails
  * alone; the answer leaves when all are done.
  */
+#include "wire/alter_configs.h"
 #include "wire/incremental_alter_configs.h"
 
 #include "base/check.h"
@@ -17,49 +19,108 @@
 #define RESOURCE_TOPIC  2
 #define RESOURCE_BROKER 4
 
-struct alteration {
-    struct wire_incremental_alter_configs_response resp;
-    int32_t pending; /* resources under way, plus one while they are started */
-};
-
-/* One resource on its way. */
+/* One resource on its way, in the terms of neither request. */
 struct resource {
     struct api_request *r;
-    int32_t index;
+    int8_t type;
+    struct slice name;
+    struct settings_change *changes;
+    int32_t change_count;
+    int16_t error_code;
+    struct slice error_message; /* null = none */
 };
+
+struct alteration {
+    struct resource *resources;
+    int32_t count;
+    int32_t pending; /* resources under way, plus one while they are started */
+    bool is_validate_only;
+    bool is_replacement; /* AlterConfigs */
+};
+
+/* ---- the answer ---- */
+
+static void respond_incremental(struct api_request *r, const struct alteration *a)
+{
+    struct wire_incremental_alter_configs_response resp;
+    wire_incremental_alter_configs_response_init(&resp);
+    resp.responses = api_array(r, a->count, sizeof *resp.responses);
+    resp.responses_count = a->count;
+    for (int32_t i = 0; resp.responses != NULL && i < a->count; i++) {
+        resp.responses[i] = (struct wire_incremental_alter_configs_response_responses){
+            .error_code = a->resources[i].error_code,
+            .error_message = a->resources[i].error_message,
+            .resource_type = a->resources[i].type,
+            .resource_name = a->resources[i].name};
+    }
+    if (resp.responses == NULL) {
+        api_close(r);
+    } else {
+        api_respond(r, &resp);
+    }
+}
+
+static void respond_replacement(struct api_request *r, const struct alteration *a)
+{
+    struct wire_alter_configs_response resp;
+    wire_alter_configs_response_init(&resp);
+    resp.responses = api_array(r, a->count, sizeof *resp.responses);
+    resp.responses_count = a->count;
+    for (int32_t i = 0; resp.responses != NULL && i < a->count; i++) {
+        resp.responses[i] = (struct wire_alter_configs_response_responses){
+            .error_code = a->resources[i].error_code,
+            .error_message = a->resources[i].error_message,
+            .resource_type = a->resources[i].type,
+            .resource_name = a->resources[i].name};
+    }
+    if (resp.responses == NULL) {
+        api_close(r);
+    } else {
+        api_respond(r, &resp);
+    }
+}
 
 static void release(struct api_request *r)
 {
     struct alteration *a = r->state;
-    if (--a->pending == 0) {
-        api_respond(r, &a->resp);
+    if (--a->pending > 0) {
+        return;
     }
+    if (a->is_replacement) {
+        respond_replacement(r, a);
+    } else {
+        respond_incremental(r, a);
+    }
+}
+
+/* ---- one resource ---- */
+
+static void refuse(struct resource *resource, int16_t error_code, const char *message)
+{
+    resource->error_code = error_code;
+    resource->error_message = slice_str(message);
 }
 
 static void resource_done(void *arg, int err, const char *reason)
 {
     struct resource *resource = arg;
-    struct alteration *a = resource->r->state;
-    struct wire_incremental_alter_configs_response_responses *out =
-        &a->resp.responses[resource->index];
     if (err < 0) {
-        out->error_code =
-            err == -E_INVALID ? KERR_INVALID_CONFIG : api_error(API_ERROR_CONTROL, err);
-        out->error_message = slice_str(arena_str(&resource->r->arena, slice_str(reason)));
+        refuse(resource,
+               err == -E_INVALID ? KERR_INVALID_CONFIG : api_error(API_ERROR_CONTROL, err),
+               arena_str(&resource->r->arena, slice_str(reason)));
     }
     release(resource->r);
 }
 
 /* Whose configuration; a refusal otherwise. */
-static int16_t target_of(const struct api_request *r,
-                         const struct wire_incremental_alter_configs_request_resources *asked,
-                         struct settings_alteration *ret)
+static int16_t target_of(const struct resource *resource, struct settings_alteration *ret)
 {
+    const struct api_request *r = resource->r;
     const struct api_parts *parts = &r->api->parts;
     char ours[16];
     (void)snprintf(ours, sizeof ours, "%d", parts->broker_id);
-    if (asked->resource_type == RESOURCE_TOPIC) {
-        ret->topic = asked->resource_name;
+    if (resource->type == RESOURCE_TOPIC) {
+        ret->topic = resource->name;
         if (!api_is_allowed_on_topic(r, AUTH_OPERATION_ALTER_CONFIGS, ret->topic)) {
             return KERR_TOPIC_AUTHORIZATION_FAILED;
         }
@@ -67,79 +128,130 @@ static int16_t target_of(const struct api_request *r,
                    ? KERR_UNKNOWN_TOPIC_OR_PARTITION
                    : KERR_NONE;
     }
-    if (asked->resource_type != RESOURCE_BROKER) {
+    if (resource->type != RESOURCE_BROKER) {
         return KERR_INVALID_REQUEST;
     }
     if (!api_is_allowed_on_cluster(r, AUTH_OPERATION_ALTER_CONFIGS)) {
         return KERR_CLUSTER_AUTHORIZATION_FAILED;
     }
-    bool is_default = asked->resource_name.len == 0;
+    bool is_default = resource->name.len == 0;
     ret->broker_id = is_default ? -1 : parts->broker_id;
-    return is_default || slice_equal_str(asked->resource_name, ours) ? KERR_NONE
-                                                                     : KERR_INVALID_REQUEST;
+    return is_default || slice_equal_str(resource->name, ours) ? KERR_NONE : KERR_INVALID_REQUEST;
 }
 
-static bool changes_of(struct api_request *r,
-                       const struct wire_incremental_alter_configs_request_resources *asked,
-                       struct settings_alteration *ret)
+static bool has_values(const struct resource *resource)
 {
-    struct settings_change *changes = api_array(r, asked->configs_count, sizeof *changes);
-    for (int32_t i = 0; changes != NULL && i < asked->configs_count; i++) {
-        changes[i].name = asked->configs[i].name;
-        changes[i].value = asked->configs[i].value;
-        changes[i].operation = asked->configs[i].config_operation;
+    for (int32_t i = 0; i < resource->change_count; i++) {
+        const struct settings_change *change = &resource->changes[i];
+        if (change->operation != CONFIG_OPERATION_DELETE && slice_is_null(change->value)) {
+            return false;
+        }
     }
-    ret->changes = changes;
-    ret->change_count = asked->configs_count;
-    return changes != NULL;
+    return true;
 }
 
-static void resource_start(struct api_request *r, int32_t index)
+static void resource_start(struct alteration *a, struct resource *resource)
 {
-    const struct wire_incremental_alter_configs_request *req = r->body;
-    const struct wire_incremental_alter_configs_request_resources *asked = &req->resources[index];
-    struct alteration *a = r->state;
-    struct wire_incremental_alter_configs_response_responses *out = &a->resp.responses[index];
-    struct settings_alteration alteration = {.is_validate_only = req->validate_only};
-    struct resource *resource = arena_alloc(&r->arena, sizeof *resource);
-    out->resource_type = asked->resource_type;
-    out->resource_name = asked->resource_name;
-    out->error_code = target_of(r, asked, &alteration);
-    if (out->error_code != KERR_NONE) {
+    struct settings_alteration alteration = {.changes = resource->changes,
+                                             .change_count = resource->change_count,
+                                             .is_validate_only = a->is_validate_only,
+                                             .is_replacement = a->is_replacement,
+                                             .done = resource_done,
+                                             .arg = resource};
+    resource->error_code = target_of(resource, &alteration);
+    if (resource->error_code != KERR_NONE) {
         return;
     }
-    if (resource == NULL || !changes_of(r, asked, &alteration)) {
-        out->error_code = KERR_INVALID_REQUEST;
+    if (!has_values(resource)) {
+        refuse(resource, KERR_INVALID_REQUEST, "A value must not be null");
         return;
     }
-    resource->r = r;
-    resource->index = index;
-    alteration.done = resource_done;
-    alteration.arg = resource;
     a->pending++;
-    settings_alter(r->api->parts.settings, &alteration);
+    settings_alter(resource->r->api->parts.settings, &alteration);
+}
+
+/* ---- the requests ---- */
+
+/* A zeroed alteration with room for count resources, now the request's state; NULL past the bound. */
+static struct alteration *alteration_new(struct api_request *r, int32_t count)
+{
+    struct alteration *a = arena_alloc(&r->arena, sizeof *a);
+    if (a == NULL) {
+        return NULL;
+    }
+    *a =
+        (struct alteration){.count = count, .resources = api_array(r, count, sizeof *a->resources)};
+    r->state = a;
+    return a->resources == NULL ? NULL : a;
+}
+
+/* Takes over what both requests say of a resource; false past the arena's bound. */
+static bool resource_init(struct resource *resource, struct api_request *r, int8_t type,
+                          struct slice name, int32_t change_count)
+{
+    resource->r = r;
+    resource->type = type;
+    resource->name = name;
+    resource->change_count = change_count;
+    resource->changes = api_array(r, change_count, sizeof *resource->changes);
+    return resource->changes != NULL;
+}
+
+static void start_all(struct api_request *r, struct alteration *a)
+{
+    a->pending = 1;
+    api_park(r, NULL);
+    for (int32_t i = 0; i < a->count; i++) {
+        resource_start(a, &a->resources[i]);
+    }
+    release(r);
 }
 
 void api_handle_incremental_alter_configs(struct api_request *r, const void *body)
 {
     const struct wire_incremental_alter_configs_request *req = body;
-    struct alteration *a = arena_alloc(&r->arena, sizeof *a);
-    if (a == NULL) {
+    struct alteration *a = alteration_new(r, req->resources_count);
+    bool is_ok = a != NULL;
+    for (int32_t i = 0; is_ok && i < req->resources_count; i++) {
+        const struct wire_incremental_alter_configs_request_resources *asked = &req->resources[i];
+        is_ok = resource_init(&a->resources[i], r, asked->resource_type, asked->resource_name,
+                              asked->configs_count);
+        for (int32_t k = 0; is_ok && k < asked->configs_count; k++) {
+            a->resources[i].changes[k] =
+                (struct settings_change){.name = asked->configs[k].name,
+                                         .value = asked->configs[k].value,
+                                         .operation = asked->configs[k].config_operation};
+        }
+    }
+    if (!is_ok) {
         api_close(r);
         return;
     }
-    r->state = a;
-    wire_incremental_alter_configs_response_init(&a->resp);
-    a->resp.responses = api_array(r, req->resources_count, sizeof *a->resp.responses);
-    if (a->resp.responses == NULL) {
+    a->is_validate_only = req->validate_only;
+    start_all(r, a);
+}
+
+void api_handle_alter_configs(struct api_request *r, const void *body)
+{
+    const struct wire_alter_configs_request *req = body;
+    struct alteration *a = alteration_new(r, req->resources_count);
+    bool is_ok = a != NULL;
+    for (int32_t i = 0; is_ok && i < req->resources_count; i++) {
+        const struct wire_alter_configs_request_resources *asked = &req->resources[i];
+        is_ok = resource_init(&a->resources[i], r, asked->resource_type, asked->resource_name,
+                              asked->configs_count);
+        for (int32_t k = 0; is_ok && k < asked->configs_count; k++) {
+            a->resources[i].changes[k] =
+                (struct settings_change){.name = asked->configs[k].name,
+                                         .value = asked->configs[k].value,
+                                         .operation = CONFIG_OPERATION_SET};
+        }
+    }
+    if (!is_ok) {
         api_close(r);
         return;
     }
-    a->resp.responses_count = req->resources_count;
-    a->pending = 1;
-    api_park(r, NULL);
-    for (int32_t i = 0; i < req->resources_count; i++) {
-        resource_start(r, i);
-    }
-    release(r);
+    a->is_validate_only = req->validate_only;
+    a->is_replacement = true;
+    start_all(r, a);
 }

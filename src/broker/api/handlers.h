@@ -22,6 +22,7 @@ void api_handle_describe_configs(struct api_request *r, const void *body);
 void api_handle_describe_log_dirs(struct api_request *r, const void *body);
 void api_handle_create_partitions(struct api_request *r, const void *body);
 void api_handle_elect_leaders(struct api_request *r, const void *body);
+void api_handle_alter_configs(struct api_request *r, const void *body);
 void api_handle_incremental_alter_configs(struct api_request *r, const void *body);
 void api_handle_alter_partition_reassignments(struct api_request *r, const void *body);
 void api_handle_list_partition_reassignments(struct api_request *r, const void *body);

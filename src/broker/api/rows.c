@@ -29,6 +29,7 @@ const struct api_row api_rows[] = {
     ROW(INIT_PRODUCER_ID, 0, 5, api_handle_init_producer_id),
     ROW(OFFSET_FOR_LEADER_EPOCH, 2, 4, api_handle_offset_for_leader_epoch),
     ROW(DESCRIBE_CONFIGS, 1, 4, api_handle_describe_configs),
+    ROW(ALTER_CONFIGS, 0, 2, api_handle_alter_configs),
     ROW(DESCRIBE_LOG_DIRS, 1, 4, api_handle_describe_log_dirs),
     ROW(CREATE_PARTITIONS, 0, 3, api_handle_create_partitions),
     ROW(ELECT_LEADERS, 0, 2, api_handle_elect_leaders),

@@ -1,6 +1,7 @@
 /*
  * Read, change, check, write back under the version read; when somebody else was faster, again, a few
- * times. Keys that this program does not know are kept as they are: they belong to other brokers.
+ * times. Keys that this program does not know are kept as they are: they belong to other brokers. A
+ * replacement alone takes them away, as it is asked to.
  */
 #include "broker/config/alter.h"
 
@@ -30,6 +31,7 @@ struct altering {
     struct settings_change *changes; /* text owned */
     int32_t change_count;
     bool is_validate_only;
+    bool is_replacement;
     settings_alter_fn done;
     void *arg;
     int tries;
@@ -272,7 +274,7 @@ static void node_read_done(void *arg, const struct metastore_result *result)
         return;
     }
     pairs_clear(a);
-    if (result->err == 0 && result->data.len > 0) {
+    if (result->err == 0 && result->data.len > 0 && !a->is_replacement) {
         err = metastore_config_decode(result->data, pair_read, a, &em);
     }
     for (int32_t i = 0; err == 0 && i < a->change_count; i++) {
@@ -302,6 +304,7 @@ void settings_alter(struct settings *s, const struct settings_alteration *altera
     a->topic = slice_is_null(alteration->topic) ? NULL : slice_dup(alteration->topic);
     a->broker_id = alteration->broker_id;
     a->is_validate_only = alteration->is_validate_only;
+    a->is_replacement = alteration->is_replacement;
     a->done = alteration->done;
     a->arg = alteration->arg;
     a->change_count = alteration->change_count;

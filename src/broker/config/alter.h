@@ -36,6 +36,7 @@ struct settings_alteration {
     const struct settings_change *changes;
     int32_t change_count;
     bool is_validate_only;
+    bool is_replacement; /* what the changes do not name goes */
     settings_alter_fn done;
     void *arg;
 };

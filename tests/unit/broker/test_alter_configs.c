@@ -1,5 +1,5 @@
 /*
- * IncrementalAlterConfigs and DescribeConfigs over the wire: what is altered is stored, told to the
+ * IncrementalAlterConfigs, AlterConfigs and DescribeConfigs over the wire: what is altered is stored, told to the
  * broker by the notification, and described with its source.
  */
 #include "base/check.h"
@@ -12,6 +12,7 @@
 
 #include "bench.h"
 #include "model/kerr.h"
+#include "wire/alter_configs.h"
 #include "wire/describe_configs.h"
 #include "wire/incremental_alter_configs.h"
 
@@ -164,6 +165,21 @@ static void refusals_change_nothing_and_say_why(void **state)
         {{4, "1", "num.partitions", 0, "3", false},
          KERR_INVALID_CONFIG,
          "Configuration num.partitions cannot be changed while running"},
+        {{2, "t", "leader.replication.throttled.replicas", 0, "0:x", false},
+         KERR_INVALID_CONFIG,
+         "Invalid value 0:x for configuration leader.replication.throttled.replicas: must be * or "
+         "partition:broker,partition:broker,..."},
+        {{4, "1", "leader.replication.throttled.rate", 0, "-1", false},
+         KERR_INVALID_CONFIG,
+         "Invalid value -1 for configuration leader.replication.throttled.rate: must be from 0 to "
+         "9223372036854775807"},
+        {{4, "1", "follower.replication.throttled.rate", 0, "9223372036854775808", false},
+         KERR_INVALID_CONFIG,
+         "Invalid value 9223372036854775808 for configuration follower.replication.throttled.rate: "
+         "not a whole number"},
+        {{2, "t", "retention.ms", 0, NULL, false},
+         KERR_INVALID_REQUEST,
+         "A value must not be null"},
         {{2, "none", "retention.ms", 0, "1", false}, KERR_UNKNOWN_TOPIC_OR_PARTITION, NULL},
         {{4, "9", "log.retention.ms", 0, "1", false}, KERR_INVALID_REQUEST, NULL},
         {{8, "1", "x", 0, "1", false}, KERR_INVALID_REQUEST, NULL},
@@ -182,6 +198,63 @@ static void refusals_change_nothing_and_say_why(void **state)
     }
     assert_true(slice_equal_str(describe(&b, 2, "t", "retention.ms")->value, "604800000"));
     bench_stop(&b);
+}
+
+/* AlterConfigs of topic t; value NULL is null. Returns the error code. */
+static int16_t replace(struct bench *b, const char *name, const char *value)
+{
+    struct wire_alter_configs_request_resources_configs config = {.name = slice_str(name),
+                                                                  .value = slice_str(value)};
+    struct wire_alter_configs_request_resources resource = {.resource_type = 2,
+                                                            .resource_name = slice_str("t"),
+                                                            .configs = &config,
+                                                            .configs_count = 1};
+    struct wire_alter_configs_request req = {.resources = &resource, .resources_count = 1};
+    const struct wire_alter_configs_response *resp = bench_call(b, WIRE_KEY_ALTER_CONFIGS, 2, &req);
+    assert_non_null(resp);
+    assert_int_equal(resp->responses_count, 1);
+    assert_int_equal(resp->responses[0].resource_type, 2);
+    assert_true(slice_equal_str(resp->responses[0].resource_name, "t"));
+    bench_run(b, 100);
+    return resp->responses[0].error_code;
+}
+
+static void replacement_keeps_only_what_it_names(void **state)
+{
+    (void)state;
+    struct bench b = {0};
+    bench_start(&b, NULL);
+    bench_lead(&b);
+    struct change change = {2, "t", "retention.ms", 0, "5000", false};
+    assert_int_equal(alter(&b, &change)->error_code, KERR_NONE);
+    assert_int_equal(replace(&b, "segment.ms", "soon"), KERR_INVALID_CONFIG);
+    assert_int_equal(replace(&b, "segment.ms", NULL), KERR_INVALID_REQUEST);
+    assert_true(slice_equal_str(describe(&b, 2, "t", "retention.ms")->value, "5000"));
+    assert_int_equal(replace(&b, "segment.ms", "6000"), KERR_NONE);
+    assert_true(slice_equal_str(describe(&b, 2, "t", "segment.ms")->value, "6000"));
+    assert_true(slice_equal_str(describe(&b, 2, "t", "retention.ms")->value, "604800000"));
+    bench_stop(&b);
+}
+
+/* The lists of a large topic: what is described is what was set, to the last entry. */
+static void long_lists_are_described_whole(void **state)
+{
+    (void)state;
+    struct bench b = {0};
+    struct buf list;
+    buf_init(&list);
+    for (int32_t i = 0; i < 3000; i++) {
+        buf_putf(&list, "%s%d:1", i == 0 ? "" : ",", i);
+    }
+    char *text = slice_dup(buf_slice(&list));
+    bench_start(&b, NULL);
+    bench_lead(&b);
+    struct change change = {2, "t", "leader.replication.throttled.replicas", 0, text, false};
+    assert_int_equal(alter(&b, &change)->error_code, KERR_NONE);
+    assert_true(slice_equal_str(describe(&b, 2, "t", change.name)->value, text));
+    bench_stop(&b);
+    free(text);
+    buf_deinit(&list);
 }
 
 /* A smaller message limit holds for the next produce. */
@@ -207,6 +280,8 @@ int main(void)
         cmocka_unit_test(lists_grow_and_shrink),
         cmocka_unit_test(broker_and_cluster_values_have_their_source),
         cmocka_unit_test(refusals_change_nothing_and_say_why),
+        cmocka_unit_test(replacement_keeps_only_what_it_names),
+        cmocka_unit_test(long_lists_are_described_whole),
         cmocka_unit_test(altered_limit_is_enforced),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

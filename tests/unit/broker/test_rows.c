@@ -37,6 +37,7 @@ static void minima_that_old_clients_test_are_advertised(void **state)
         {WIRE_KEY_LIST_OFFSETS, 1, 5},     {WIRE_KEY_METADATA, 0, 9},
         {WIRE_KEY_FIND_COORDINATOR, 0, 4}, {WIRE_KEY_INIT_PRODUCER_ID, 0, 3},
         {WIRE_KEY_CREATE_TOPICS, 2, 7},    {WIRE_KEY_DELETE_TOPICS, 1, 6},
+        {WIRE_KEY_DESCRIBE_CONFIGS, 1, 4}, {WIRE_KEY_ALTER_CONFIGS, 0, 2},
     };
     for (size_t i = 0; i < sizeof needed / sizeof *needed; i++) {
         bool is_served = false;
