@@ -4,6 +4,7 @@
 #include "broker/api/answers.h"
 
 #include "base/check.h"
+#include "base/error.h"
 
 bool api_topic_is_internal(struct slice name)
 {
@@ -37,6 +38,19 @@ int32_t api_endpoints(const struct metadata *m, const int32_t *ids, int32_t coun
         }
     }
     return found;
+}
+
+int api_not_hosted(const struct metadata *m, struct slice topic, int32_t partition,
+                   struct api_leader *ret_leader)
+{
+    const struct metadata_topic *t = metadata_topic_find(m, topic);
+    const struct metadata_partition *p = t == NULL ? NULL : metadata_partition_find(t, partition);
+    if (p == NULL) {
+        *ret_leader = (struct api_leader){.id = -1, .epoch = -1};
+        return -E_NOT_FOUND;
+    }
+    *ret_leader = (struct api_leader){.id = p->leader, .epoch = p->leader_epoch};
+    return -E_NOT_LEADER;
 }
 
 bool api_partition_view(struct api_request *r, const struct metadata_partition *p,

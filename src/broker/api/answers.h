@@ -22,6 +22,17 @@ struct api_endpoint {
 int32_t api_endpoints(const struct metadata *m, const int32_t *ids, int32_t count,
                       struct api_endpoint *ret, int32_t max);
 
+struct api_leader {
+    int32_t id; /* -1 = none, or unknown */
+    int32_t epoch;
+};
+
+/* What it means to a client that a partition is not hosted here (docs/spec/reassignment.md 10.2):
+ * -E_NOT_LEADER with its leader when the cluster has it elsewhere, so that the client looks again;
+ * -E_NOT_FOUND when nobody has it. */
+int api_not_hosted(const struct metadata *m, struct slice topic, int32_t partition,
+                   struct api_leader *ret_leader);
+
 /* How clients see one partition: who leads, with the error to say, and which replicas are offline. */
 struct api_partition_view {
     int16_t error; /* 0, or LEADER_NOT_AVAILABLE */

@@ -239,6 +239,13 @@ static void read_one(struct fetch *f, int32_t index, int64_t bytes_left)
                          read->topic); /* not hosted: then the read says so, and it stays hot */
     }
     replicas_read(f->r->api->parts.replicas, read);
+    if (read->err == -E_NOT_FOUND) {
+        struct api_leader leader;
+        read->err =
+            api_not_hosted(f->r->api->parts.metadata, read->topic, read->partition, &leader);
+        read->leader = leader.id;
+        read->leader_epoch = leader.epoch;
+    }
     f->codes[index] = api_error(API_ERROR_PARTITION, read->err);
     if (f->r->version < VERSION_ZSTD && read->len > 0 && holds_zstd(read)) {
         env_file_unref(read->file);

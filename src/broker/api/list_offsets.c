@@ -4,10 +4,20 @@
  */
 #include "wire/list_offsets.h"
 
+#include "base/error.h"
+#include "broker/api/answers.h"
 #include "broker/api/handlers.h"
 #include "broker/api/request.h"
 #include "broker/replicas/replicas.h"
 #include "wire/offset_for_leader_epoch.h"
+
+/* The error with -E_NOT_FOUND made -E_NOT_LEADER for what is hosted elsewhere. */
+static int redirect(const struct api_request *r, int err, struct slice topic, int32_t partition)
+{
+    struct api_leader leader;
+    return err == -E_NOT_FOUND ? api_not_hosted(r->api->parts.metadata, topic, partition, &leader)
+                               : err;
+}
 
 /* OFFSET_NOT_AVAILABLE is known from v5 on; older clients retry on LEADER_NOT_AVAILABLE. */
 static int16_t offset_code(const struct api_request *r, int err)
@@ -38,6 +48,7 @@ static void find_offset(struct api_request *r, const struct wire_list_offsets_re
         return;
     }
     int err = replicas_find_offset(r->api->parts.replicas, &query);
+    err = redirect(r, err, query.topic, query.partition);
     out->error_code = offset_code(r, err);
     if (err == 0) {
         out->timestamp = query.ret_timestamp;
@@ -95,6 +106,7 @@ static void find_epoch_end(struct api_request *r,
         return;
     }
     int err = replicas_find_epoch_end(r->api->parts.replicas, &query);
+    err = redirect(r, err, query.topic, query.partition);
     out->error_code = api_error(API_ERROR_PARTITION, err);
     if (err == 0) {
         out->leader_epoch = query.ret_epoch;

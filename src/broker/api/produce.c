@@ -196,9 +196,25 @@ static bool has_error(const struct produce *p)
     return false;
 }
 
+/* Partitions that were not here, or went while the request was parked, may be elsewhere. */
+static void redirect(const struct api_request *r, struct produce *p)
+{
+    for (int32_t i = 0; i < p->call.count; i++) {
+        struct replicas_append *item = &p->call.items[i];
+        if (item->err == -E_NOT_FOUND) {
+            struct api_leader leader;
+            item->err =
+                api_not_hosted(r->api->parts.metadata, item->topic, item->partition, &leader);
+            item->leader = leader.id;
+            item->leader_epoch = leader.epoch;
+        }
+    }
+}
+
 static void answer(struct api_request *r)
 {
     struct produce *p = r->state;
+    redirect(r, p);
     struct wire_produce_response resp;
     wire_produce_response_init(&resp);
     if (p->req->acks == 0) {

@@ -24,6 +24,7 @@
 #include "wire/header.h"
 #include "wire/leader_and_isr.h"
 #include "wire/produce.h"
+#include "wire/stop_replica.h"
 #include "wire/update_metadata.h"
 
 #include <stdio.h>
@@ -136,6 +137,17 @@ static inline void bench_root_made(void *arg, const struct metastore_result *res
     (void)result;
 }
 
+/* A connection of the client; the test frees it. */
+static inline struct net_peer *bench_peer_new(struct bench *b)
+{
+    struct net_peer_config config = {.host = "server",
+                                     .port = api_port(b->api),
+                                     .response_bytes_max = 64 << 20,
+                                     .backoff_ms = 10,
+                                     .connect_timeout_ms = 1000};
+    return net_peer_new(sim_node_env(b->client), &config);
+}
+
 /* settings: key, value, key, value, ..., NULL; may be NULL. */
 static inline void bench_start(struct bench *b, const char *const *settings)
 {
@@ -193,12 +205,7 @@ static inline void bench_start(struct bench *b, const char *const *settings)
         .metadata_changed = bench_metadata_changed,
     };
     assert_int_equal(api_new(&parts, &b->api, &em), 0);
-    struct net_peer_config peer = {.host = "server",
-                                   .port = api_port(b->api),
-                                   .response_bytes_max = 64 << 20,
-                                   .backoff_ms = 10,
-                                   .connect_timeout_ms = 1000};
-    b->peer = net_peer_new(sim_node_env(b->client), &peer);
+    b->peer = bench_peer_new(b);
 }
 
 static inline void bench_stop(struct bench *b)
@@ -387,6 +394,26 @@ static inline void bench_leader_and_isr(struct bench *b, const struct bench_part
     assert_non_null(resp);
     assert_int_equal(resp->error_code, 0);
     assert_int_equal(resp->topics[0].partition_errors[0].error_code, 0);
+}
+
+/* Stops partition 0 of "t" at that leader epoch. */
+static inline void bench_stop_replica(struct bench *b, int32_t leader_epoch, bool is_deleted)
+{
+    struct wire_stop_replica_request_topic_states_partition_states partition = {
+        .leader_epoch = leader_epoch, .delete_partition = is_deleted};
+    struct wire_stop_replica_request_topic_states topic = {
+        .topic_name = slice_str("t"), .partition_states = &partition, .partition_states_count = 1};
+    struct wire_stop_replica_request req;
+    wire_stop_replica_request_init(&req);
+    req.controller_epoch = 1;
+    req.broker_epoch = b->epoch;
+    req.topic_states = &topic;
+    req.topic_states_count = 1;
+    const struct wire_stop_replica_response *resp = bench_call(b, WIRE_KEY_STOP_REPLICA, 4, &req);
+    assert_non_null(resp);
+    assert_int_equal(resp->error_code, 0);
+    assert_int_equal(resp->partition_errors_count, 1);
+    assert_int_equal(resp->partition_errors[0].error_code, 0);
 }
 
 /* Broker 1 leads topic "t" partition 0 alone, at epoch 3. */

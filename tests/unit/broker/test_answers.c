@@ -4,6 +4,7 @@
 #include "broker/api/answers.h"
 
 #include "base/check.h"
+#include "base/error.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -48,6 +49,30 @@ static void endpoints_are_those_of_live_brokers_once_each(void **state)
     metadata_free(m);
 }
 
+static void absent_partitions_are_elsewhere_or_nowhere(void **state)
+{
+    (void)state;
+    struct metadata *m = cache_of((int32_t[]){1}, 1);
+    struct wire_update_metadata_request_topic_states_partition_states partition = {
+        .partition_index = 2, .leader = 5, .leader_epoch = 7};
+    struct wire_update_metadata_request_topic_states topic = {
+        .topic_name = slice_str("t"), .partition_states = &partition, .partition_states_count = 1};
+    struct wire_update_metadata_request req;
+    wire_update_metadata_request_init(&req);
+    req.topic_states = &topic;
+    req.topic_states_count = 1;
+    metadata_update(m, &req);
+    struct api_leader leader;
+    assert_int_equal(api_not_hosted(m, slice_str("t"), 2, &leader), -E_NOT_LEADER);
+    assert_int_equal(leader.id, 5);
+    assert_int_equal(leader.epoch, 7);
+    assert_int_equal(api_not_hosted(m, slice_str("t"), 1, &leader), -E_NOT_FOUND);
+    assert_int_equal(leader.id, -1);
+    assert_int_equal(leader.epoch, -1);
+    assert_int_equal(api_not_hosted(m, slice_str("none"), 2, &leader), -E_NOT_FOUND);
+    metadata_free(m);
+}
+
 static void only_the_two_coordinators_topics_are_internal(void **state)
 {
     (void)state;
@@ -61,6 +86,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(endpoints_are_those_of_live_brokers_once_each),
+        cmocka_unit_test(absent_partitions_are_elsewhere_or_nowhere),
         cmocka_unit_test(only_the_two_coordinators_topics_are_internal),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

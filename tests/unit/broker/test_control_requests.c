@@ -12,6 +12,8 @@
 #include "auth/acl.h"
 #include "bench.h"
 #include "model/kerr.h"
+#include "wire/list_offsets.h"
+#include "wire/offset_for_leader_epoch.h"
 #include "wire/stop_replica.h"
 
 static int16_t update(struct bench *b, int32_t controller_epoch, int64_t broker_epoch)
@@ -41,32 +43,71 @@ static void stale_controllers_and_stale_receivers_are_fenced(void **state)
     bench_stop(&b);
 }
 
-static void stopped_replica_is_gone_for_clients(void **state)
+/* What clients are told about t-0, by every request that reads or writes it. */
+static void assert_told(struct bench *b, int16_t code)
+{
+    struct bench_produce produce = {
+        .topic = "t", .acks = 1, .version = 9, .records = bench_records(b, 1)};
+    assert_int_equal(bench_produce(b, &produce)->error_code, code);
+
+    struct wire_fetch_request_topics_partitions fetched;
+    wire_fetch_request_topics_partitions_init(&fetched);
+    fetched.partition_max_bytes = 1000;
+    struct wire_fetch_request_topics fetch_topic = {
+        .topic = slice_str("t"), .partitions = &fetched, .partitions_count = 1};
+    struct wire_fetch_request fetch;
+    wire_fetch_request_init(&fetch);
+    fetch.max_wait_ms = 50000;
+    fetch.max_bytes = 1000;
+    fetch.session_epoch = -1;
+    fetch.topics = &fetch_topic;
+    fetch.topics_count = 1;
+    const struct wire_fetch_response *fetch_resp = bench_call(b, WIRE_KEY_FETCH, 12, &fetch);
+    assert_int_equal(fetch_resp->responses[0].partitions[0].error_code, code);
+
+    struct wire_list_offsets_request_topics_partitions listed = {.current_leader_epoch = -1,
+                                                                 .timestamp = -1};
+    struct wire_list_offsets_request_topics list_topic = {
+        .name = slice_str("t"), .partitions = &listed, .partitions_count = 1};
+    struct wire_list_offsets_request list = {
+        .replica_id = -1, .topics = &list_topic, .topics_count = 1};
+    const struct wire_list_offsets_response *list_resp =
+        bench_call(b, WIRE_KEY_LIST_OFFSETS, 6, &list);
+    assert_int_equal(list_resp->topics[0].partitions[0].error_code, code);
+
+    struct wire_offset_for_leader_epoch_request_topics_partitions ended = {
+        .current_leader_epoch = -1, .leader_epoch = 3};
+    struct wire_offset_for_leader_epoch_request_topics end_topic = {
+        .topic = slice_str("t"), .partitions = &ended, .partitions_count = 1};
+    struct wire_offset_for_leader_epoch_request end = {
+        .replica_id = -1, .topics = &end_topic, .topics_count = 1};
+    const struct wire_offset_for_leader_epoch_response *end_resp =
+        bench_call(b, WIRE_KEY_OFFSET_FOR_LEADER_EPOCH, 4, &end);
+    assert_int_equal(end_resp->topics[0].partitions[0].error_code, code);
+}
+
+/* Row 25: 6 while the topic exists elsewhere, 3 when it is deleted. */
+static void clients_of_a_stopped_replica_look_elsewhere(void **state)
 {
     (void)state;
     struct bench b = {0};
     bench_start(&b, NULL);
     bench_lead(&b);
     bench_append(&b, 1);
-    struct wire_stop_replica_request_topic_states_partition_states partition = {
-        .leader_epoch = 4, .delete_partition = true};
-    struct wire_stop_replica_request_topic_states topic = {
-        .topic_name = slice_str("t"), .partition_states = &partition, .partition_states_count = 1};
-    struct wire_stop_replica_request req;
-    wire_stop_replica_request_init(&req);
-    req.controller_epoch = 1;
-    req.broker_epoch = b.epoch;
-    req.topic_states = &topic;
-    req.topic_states_count = 1;
-    const struct wire_stop_replica_response *resp = bench_call(&b, WIRE_KEY_STOP_REPLICA, 4, &req);
-    assert_non_null(resp);
-    assert_int_equal(resp->error_code, KERR_NONE);
-    assert_int_equal(resp->partition_errors_count, 1);
-    assert_int_equal(resp->partition_errors[0].error_code, KERR_NONE);
-    struct bench_produce p = {
-        .topic = "t", .acks = 1, .version = 9, .records = bench_records(&b, 1)};
-    int16_t code = bench_produce(&b, &p)->error_code;
-    assert_true(code == KERR_UNKNOWN_TOPIC_OR_PARTITION || code == KERR_NOT_LEADER_OR_FOLLOWER);
+    struct bench_partition moved = {.topic = "t",
+                                    .id = bench_uuid(1),
+                                    .leader = BENCH_OTHER,
+                                    .leader_epoch = 4,
+                                    .replicas = {BENCH_OTHER},
+                                    .replica_count = 1};
+    bench_stop_replica(&b, 4, false);
+    assert_told(&b, KERR_NOT_LEADER_OR_FOLLOWER);
+    bench_stop_replica(&b, 4, true);
+    assert_int_equal(bench_update_metadata(&b, &moved), KERR_NONE);
+    assert_told(&b, KERR_NOT_LEADER_OR_FOLLOWER);
+    moved.leader = -2; /* being deleted */
+    assert_int_equal(bench_update_metadata(&b, &moved), KERR_NONE);
+    assert_told(&b, KERR_UNKNOWN_TOPIC_OR_PARTITION);
     bench_stop(&b);
 }
 
@@ -105,7 +146,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(stale_controllers_and_stale_receivers_are_fenced),
-        cmocka_unit_test(stopped_replica_is_gone_for_clients),
+        cmocka_unit_test(clients_of_a_stopped_replica_look_elsewhere),
         cmocka_unit_test(only_brokers_may_push),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -229,18 +229,40 @@ static void waiting_fetch_is_woken_by_an_append(void **state)
     bench_run(&b, 500);
     assert_false(call.is_done);
     struct net_peer *waiting = b.peer;
-    struct net_peer_config config = {.host = "server",
-                                     .port = api_port(b.api),
-                                     .response_bytes_max = 1 << 20,
-                                     .backoff_ms = 10,
-                                     .connect_timeout_ms = 1000};
-    b.peer = net_peer_new(sim_node_env(b.client), &config);
+    b.peer = bench_peer_new(&b);
     bench_append(&b, 1);
     bench_run(&b, 10);
     assert_true(call.is_done);
     assert_int_equal(batch_count(&only_partition(call.resp)->records), 1);
     net_peer_free(waiting);
     bench_stop(&b);
+}
+
+/* Row 26, of Fetch. */
+static void waiting_fetch_ends_when_its_replica_is_stopped(void **state)
+{
+    (void)state;
+    for (int is_deleted = 0; is_deleted <= 1; is_deleted++) {
+        struct bench b = {0};
+        bench_start(&b, NULL);
+        bench_lead(&b);
+        struct ask ask = ask_default();
+        ask.wait_ms = 50000;
+        struct asking a;
+        asking_fill(&a, &ask);
+        struct bench_call call = {.key = WIRE_KEY_FETCH, .version = 12};
+        bench_call_start(&b, &call, &a.req);
+        bench_run(&b, 500);
+        assert_false(call.is_done);
+        struct net_peer *waiting = b.peer;
+        b.peer = bench_peer_new(&b);
+        bench_stop_replica(&b, 4, is_deleted != 0);
+        bench_run(&b, 10);
+        assert_true(call.is_done);
+        assert_int_equal(only_partition(call.resp)->error_code, KERR_NOT_LEADER_OR_FOLLOWER);
+        net_peer_free(waiting);
+        bench_stop(&b);
+    }
 }
 
 /* The connection of a waiting fetch goes: nothing of it is left to be woken. */
@@ -340,12 +362,7 @@ static void idle_partition_of_a_session_wakes_its_waiting_fetch(void **state)
     bench_run(&b, 500);
     assert_false(call.is_done);
     struct net_peer *waiting = b.peer;
-    struct net_peer_config config = {.host = "server",
-                                     .port = api_port(b.api),
-                                     .response_bytes_max = 1 << 20,
-                                     .backoff_ms = 10,
-                                     .connect_timeout_ms = 1000};
-    b.peer = net_peer_new(sim_node_env(b.client), &config);
+    b.peer = bench_peer_new(&b);
     bench_append(&b, 1);
     bench_run(&b, 10);
     assert_true(call.is_done);
@@ -447,6 +464,7 @@ int main(void)
         cmocka_unit_test(errors_are_told_at_once_with_their_code),
         cmocka_unit_test(empty_fetch_waits_for_max_wait),
         cmocka_unit_test(waiting_fetch_is_woken_by_an_append),
+        cmocka_unit_test(waiting_fetch_ends_when_its_replica_is_stopped),
         cmocka_unit_test(abandoned_fetch_is_forgotten),
         cmocka_unit_test(diverging_follower_is_told_where_to_cut),
         cmocka_unit_test(session_tells_only_what_changed),
