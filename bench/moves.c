@@ -31,18 +31,40 @@ static void must(int code, const struct klamm_error *err, const char *what)
     }
 }
 
+/* One of the partitions that still move goes to ret_topic (a heap copy) and ret_partition; false when
+ * none moves. among NULL: of the whole cluster. */
+static bool find_moving(struct klamm_client *client, const struct klamm_partition_refs *among,
+                        char **ret_topic, int32_t *ret_partition)
+{
+    struct klamm_error err;
+    struct klamm_reassignments *moving;
+    must(klamm_list_reassignments(client, among, &moving, &err), &err, "list");
+    bool is_moving = moving->count > 0;
+    if (is_moving) {
+        *ret_topic = xstrdup(moving->list[moving->count - 1].topic);
+        *ret_partition = moving->list[moving->count - 1].partition;
+    }
+    klamm_reassignments_free(moving);
+    return is_moving;
+}
+
+/* Watches one partition at a time: listing ten thousand every few milliseconds would be a load of its
+ * own. */
 static void wait_until_idle(struct klamm_client *client)
 {
     struct klamm_error err;
-    for (;;) {
-        struct klamm_reassignments *moving;
-        must(klamm_list_reassignments(client, NULL, &moving, &err), &err, "list");
-        int32_t count = moving->count;
-        klamm_reassignments_free(moving);
-        if (count == 0) {
-            return;
+    char *topic;
+    struct klamm_partition_ref ref;
+    while (find_moving(client, NULL, &topic, &ref.partition)) {
+        ref.topic = topic;
+        struct klamm_partition_refs one = {.list = &ref, .count = 1};
+        char *same;
+        int32_t partition;
+        while (find_moving(client, &one, &same, &partition)) {
+            free(same);
+            must(klamm_wait(client, POLL_MS, &err), &err, "wait");
         }
-        must(klamm_wait(client, POLL_MS, &err), &err, "wait");
+        free(topic);
     }
 }
 
