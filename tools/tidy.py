@@ -205,8 +205,6 @@ def main():
     parser.add_argument("--source", type=pathlib.Path, default=pathlib.Path("."))
     parser.add_argument("--clang-tidy", action="store_true", help="run clang-tidy too")
     parser.add_argument("--build", type=pathlib.Path, help="a build folder, for clang-tidy")
-    parser.add_argument("--pending-tests", action="store_true",
-                        help="name files without a unit test, but do not fail for them")
     options = parser.parse_args()
     source = options.source
     banned = list(banned_names(source))
@@ -220,11 +218,7 @@ def main():
             found += check_c_file(source, path, text, banned)
         findings += [f"{path.relative_to(source)}:{n}: {what}" for n, what in sorted(found)]
     findings += check_layout(source, c_files)
-    untested = list(check_unit_tests(source))
-    if options.pending_tests:
-        print("\n".join(untested))
-    else:
-        findings += untested
+    findings += check_unit_tests(source)
     if options.clang_tidy:
         in_src = [path for path in c_files if path.is_relative_to(source / "src")]
         findings += check_clang_tidy(source, options.build, in_src)
