@@ -1,7 +1,8 @@
 /*
  * Read, change, check, write back under the version read; when somebody else was faster, again, a few
  * times. Keys that this program does not know are kept as they are: they belong to other brokers. A
- * replacement alone takes them away, as it is asked to.
+ * replacement alone takes them away, as it is asked to. What changes nothing writes nothing: a script
+ * that clears throttles over and over must not keep all brokers reading.
  */
 #include "broker/config/alter.h"
 
@@ -37,6 +38,7 @@ struct altering {
     int tries;
     struct pair *pairs; /* the node as it shall be */
     int32_t pair_count;
+    bool is_changed; /* the pairs differ from what was read */
 };
 
 static void pairs_clear(struct altering *a)
@@ -103,6 +105,7 @@ static void pair_set(struct altering *a, struct slice key, struct slice value)
         pair = &a->pairs[a->pair_count++];
         *pair = (struct pair){.key = slice_dup(key)};
     }
+    a->is_changed = a->is_changed || pair->value == NULL || !slice_equal_str(value, pair->value);
     free(pair->value);
     pair->value = slice_dup(value);
 }
@@ -114,6 +117,7 @@ static void pair_remove(struct altering *a, struct slice key)
         free(pair->key);
         free(pair->value);
         *pair = a->pairs[--a->pair_count];
+        a->is_changed = true;
     }
 }
 
@@ -277,10 +281,11 @@ static void node_read_done(void *arg, const struct metastore_result *result)
     if (result->err == 0 && result->data.len > 0 && !a->is_replacement) {
         err = metastore_config_decode(result->data, pair_read, a, &em);
     }
+    a->is_changed = a->is_replacement;
     for (int32_t i = 0; err == 0 && i < a->change_count; i++) {
         err = change_apply(a, &a->changes[i], &em);
     }
-    if (err < 0 || a->is_validate_only) {
+    if (err < 0 || a->is_validate_only || !a->is_changed) {
         settings_altering_end(a, err, err < 0 ? em.text : NULL);
         return;
     }

@@ -85,6 +85,55 @@ static void keys_of_others_are_kept(void **state)
     bench_stop(&b);
 }
 
+static void on_counted(void *arg, const struct metastore_result *result)
+{
+    int32_t *count = arg;
+    *count = result->child_count;
+}
+
+static int32_t notifications(struct bench *b)
+{
+    int32_t count = -1;
+    metastore_children(b->session, slice_str("/config/changes"), NULL, NULL, on_counted, &count);
+    bench_run(b, 200);
+    return count;
+}
+
+/* The same value again, and a delete of what is not there: done, but nobody is told. */
+static void what_changes_nothing_is_not_written(void **state)
+{
+    (void)state;
+    struct bench b = {0};
+    struct outcome outcome;
+    struct settings_change change = {.name = slice_str("segment.ms"),
+                                     .operation = CONFIG_OPERATION_DELETE};
+    struct settings_alteration removal = {.topic = slice_str("t"),
+                                          .changes = &change,
+                                          .change_count = 1,
+                                          .done = on_done,
+                                          .arg = &outcome};
+    bench_start(&b, NULL);
+    outcome = (struct outcome){0};
+    settings_alter(b.settings, &removal);
+    bench_run(&b, 500);
+    assert_int_equal(outcome.count, 1);
+    assert_int_equal(outcome.err, 0);
+    assert_int_equal(read_node(&b).err, -E_NOT_FOUND);
+    start(&b, "retention.ms", "5", &outcome);
+    bench_run(&b, 500);
+    assert_int_equal(notifications(&b), 1);
+    start(&b, "retention.ms", "5", &outcome);
+    bench_run(&b, 500);
+    assert_int_equal(outcome.count, 1);
+    assert_int_equal(outcome.err, 0);
+    outcome = (struct outcome){0};
+    settings_alter(b.settings, &removal);
+    bench_run(&b, 500);
+    assert_int_equal(outcome.count, 1);
+    assert_int_equal(notifications(&b), 1);
+    bench_stop(&b);
+}
+
 /* Two changes at once: the slower one reads again and loses nothing. */
 static void racing_changes_both_hold(void **state)
 {
@@ -142,6 +191,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(keys_of_others_are_kept),
+        cmocka_unit_test(what_changes_nothing_is_not_written),
         cmocka_unit_test(racing_changes_both_hold),
         cmocka_unit_test(without_session_it_is_refused_at_once),
         cmocka_unit_test(stored_garbage_is_an_error_with_a_reason),
