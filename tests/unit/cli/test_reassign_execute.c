@@ -22,6 +22,7 @@ static const int32_t far[] = {4, 5, 6};
 static void assert_nothing_sent(struct cli_fixture *x)
 {
     assert_int_equal(cli_count(x, WIRE_KEY_ALTER_PARTITION_REASSIGNMENTS), 0);
+    assert_int_equal(cli_count(x, WIRE_KEY_INCREMENTAL_ALTER_CONFIGS), 0);
 }
 
 static void moves_start_with_kafkas_texts(void **state)
@@ -42,7 +43,7 @@ static void running_moves_are_not_joined_unasked(void **state)
     struct cli_fixture *x = *state;
     cli_move(x, 2, far, 3);
     cli_plan_file(x, PLAN);
-    cli_run(x, cli_reassign_run, EXECUTE);
+    cli_run(x, cli_reassign_run, EXECUTE " --throttle 1000");
     assert_int_equal(x->exit_code, 1);
     assert_string_equal(x->err, "");
     assert_int_equal(
@@ -62,7 +63,7 @@ static void all_faults_are_named_and_nothing_is_sent(void **state)
                      "{\"topic\":\"foo\",\"partition\":7,\"replicas\":[4,5,6]},\n"
                      "{\"topic\":\"foo\",\"partition\":1,\"replicas\":[1,1,2]},\n"
                      "{\"topic\":\"foo\",\"partition\":4294967298,\"replicas\":[4,5,6]}]}");
-    cli_run(x, cli_reassign_run, EXECUTE);
+    cli_run(x, cli_reassign_run, EXECUTE " --throttle 1000");
     char *expected = xasprintf(
         "%s:2:46: foo-0: broker 99 is unknown (the cluster has 1, 2, 3, 4, 5, 6)\n"
         "%s:3:1: ghost-0: Topic ghost not found\n"
