@@ -65,12 +65,11 @@ static void a_large_request_is_worked_off_in_pieces(void **state)
     (void)state;
     world_with(&w, 3, "1,2");
     int32_t count = 20000;
+    int32_t replicas[] = {1, 3};
     struct control_alter_entry *entries = xalloc((size_t)count * sizeof *entries);
     for (int32_t i = 0; i < count; i++) {
-        entries[i] = (struct control_alter_entry){.topic = slice_str("t"),
-                                                  .partition = i,
-                                                  .replicas = (int32_t[]){1, 3},
-                                                  .replica_count = 2};
+        entries[i] = (struct control_alter_entry){
+            .topic = slice_str("t"), .partition = i, .replicas = replicas, .replica_count = 2};
     }
     struct control_request request = {.kind = CONTROL_ALTER_REASSIGNMENTS,
                                       .alter = {.entries = entries, .count = count}};
