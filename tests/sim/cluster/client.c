@@ -4,6 +4,7 @@
 #include "sim/cluster/client.h"
 
 #include "base/alloc.h"
+#include "base/list.h"
 #include "wire/header.h"
 #include "wire/metadata.h"
 
@@ -21,9 +22,12 @@ struct client {
     int32_t epochs[CLIENT_PARTITIONS_MAX];
     int32_t controller;
     bool is_refreshing;
+    struct list requests; /* client_request.node: unanswered */
 };
 
 struct client_request {
+    struct list_node node; /* in client.requests */
+    struct client *client;
     int16_t key;
     int16_t version;
     client_done_fn done;
@@ -37,6 +41,7 @@ struct client *client_new(struct env *env, int32_t broker_count, uint16_t port, 
     c->topic = topic;
     c->broker_count = broker_count;
     c->controller = -1;
+    list_init(&c->requests);
     for (int32_t p = 0; p < CLIENT_PARTITIONS_MAX; p++) {
         c->leaders[p] = c->epochs[p] = -1;
     }
@@ -56,6 +61,11 @@ void client_free(struct client *c)
     for (int32_t i = 0; i < c->broker_count; i++) {
         net_peer_free(c->peers[i]);
     }
+    /* A freed peer answers its calls no more. */
+    struct list_node *n;
+    while ((n = list_pop(&c->requests)) != NULL) {
+        free(CONTAINER_OF(n, struct client_request, node));
+    }
     free(c);
 }
 
@@ -69,6 +79,7 @@ static void call_done(void *arg, int err, struct block *frame, struct slice payl
         struct wire_response_header header;
         err = wire_response_header_read(&header, &body, request->key, request->version);
     }
+    list_remove(&request->client->requests, &request->node);
     request->done(request->arg, err, &body);
     free(request);
 }
@@ -78,7 +89,8 @@ void client_send(struct client *c, const struct client_call *call, client_done_f
     CHECK(call->broker >= 1 && call->broker <= c->broker_count);
     struct client_request *request = xalloc(sizeof *request);
     *request = (struct client_request){
-        .key = call->key, .version = call->version, .done = done, .arg = arg};
+        .client = c, .key = call->key, .version = call->version, .done = done, .arg = arg};
+    list_push_back(&c->requests, &request->node);
     struct buf frame;
     buf_init(&frame);
     struct wire_request_header header;
