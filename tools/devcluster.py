@@ -59,7 +59,9 @@ class DevCluster:
         """klamm dev stop|kill|start ID, status."""
         return self.run("dev", *arguments, "--dir", self.directory, check=check)
 
-    def stop(self):
+    def stop(self, check=False):
+        """Ends it and returns its exit status; with check, one but 0 (so a sanitizer tells of leaks and races) raises
+        with the log."""
         if self.process is not None and self.process.poll() is None:
             self.process.send_signal(signal.SIGINT)
             try:
@@ -71,8 +73,11 @@ class DevCluster:
         if self.process is not None:
             self.process.stdout.close()
         status = None if self.process is None else self.process.returncode
+        log = self.log() if check and status else ""
         if self.is_temporary:
             shutil.rmtree(self.root, ignore_errors=True)
+        if check and status:
+            raise RuntimeError("klamm dev ended with status %d; its log:\n%s" % (status, log))
         return status
 
     def __enter__(self):

@@ -44,7 +44,7 @@ class ClusterTest(unittest.TestCase):
 
     @classmethod
     def tearDownClass(cls):
-        cls.cluster.stop()
+        cls.cluster.stop(check=True)
 
     def create(self, topic, *rows):
         """Makes a topic; a row is the replica list of one partition."""

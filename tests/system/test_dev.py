@@ -105,7 +105,7 @@ class WrongStarts(unittest.TestCase):
     def test_newer_metadata_is_refused(self):
         with tempfile.TemporaryDirectory() as root:
             cluster = DevCluster(BUILD, 1, directory=root, options=("--port", "0"))
-            cluster.stop()
+            cluster.stop(check=True)
             path = os.path.join(cluster.directory, "metastore.db")
             subprocess.run(["python3", "-c", "import sqlite3, sys; db = sqlite3.connect(sys.argv[1]); "
                             "db.execute('UPDATE metastore SET format = 99'); db.commit()", path], check=True)
