@@ -40,6 +40,7 @@ struct broker {
     struct metastore_factory *factory;
     struct broker_config config; /* its numbers and callbacks; text and lists are below */
     char *host;
+    char *advertised_host;
     char **log_dirs;
     struct broker_events events;
     enum phase phase;
@@ -249,6 +250,11 @@ static void on_lost(void *arg)
     settings_detach(b->settings);
 }
 
+static void on_id_held(void *arg, const char *text)
+{
+    tell(arg, text);
+}
+
 static void on_session_failed(void *arg, const char *reason)
 {
     fatal(arg, reason);
@@ -260,9 +266,12 @@ static void config_copy(struct broker *b, const struct broker_config *config)
 {
     b->config = *config;
     b->config.host = NULL;
+    b->config.advertised_host = NULL;
     b->config.log_dirs = NULL;
     b->config.settings = NULL; /* they are in b->settings from now on */
     b->host = xstrdup(config->host);
+    b->advertised_host =
+        xstrdup(config->advertised_host == NULL ? config->host : config->advertised_host);
     b->log_dirs = xalloc((size_t)config->log_dir_count * sizeof *b->log_dirs);
     for (int32_t i = 0; i < config->log_dir_count; i++) {
         b->log_dirs[i] = xstrdup(config->log_dirs[i]);
@@ -425,8 +434,8 @@ static void session_start(struct broker *b)
     };
     b->registration.endpoints[0] = (struct model_endpoint){
         .listener = xstrdup(LISTENER),
-        .host = xstrdup(b->host),
-        .port = api_port(b->api),
+        .host = xstrdup(b->advertised_host),
+        .port = b->config.advertised_port == 0 ? api_port(b->api) : b->config.advertised_port,
     };
     struct broker_session_config config = {
         .env = b->env,
@@ -440,6 +449,7 @@ static void session_start(struct broker *b)
         .connected = on_connected,
         .registered = on_registered,
         .lost = on_lost,
+        .held = on_id_held,
         .failed = on_session_failed,
     };
     b->session = broker_session_new(&config, &events);
@@ -516,13 +526,16 @@ void broker_stop(struct broker *b, void (*done)(void *arg), void *arg)
     b->phase = PHASE_STOPPING;
     b->stopped = done;
     b->stopped_arg = arg;
+    /* Without a registration it is not known to the controller, and leads nothing. */
+    bool is_handing_over =
+        b->epoch >= 0 && config_get_bool(settings, CONFIG_BROKER_CONTROLLED_SHUTDOWN);
     struct broker_shutdown_config config = {
         .env = b->env,
         .channel = b->channel,
         .broker_id = b->config.id,
         .broker_epoch = b->epoch,
         .timeout_ms = config_get_number(settings, CONFIG_BROKER_CONTROLLER_SOCKET_TIMEOUT_MS),
-        .retries_max = config_get_bool(settings, CONFIG_BROKER_CONTROLLED_SHUTDOWN)
+        .retries_max = is_handing_over
                            ? (int32_t)config_get_number(
                                  settings, CONFIG_BROKER_CONTROLLED_SHUTDOWN_MAX_RETRIES)
                            : 0,
@@ -551,6 +564,7 @@ void broker_free(struct broker *b)
     }
     free(b->log_dirs);
     free(b->host);
+    free(b->advertised_host);
     free(b->cluster_id);
     free(b);
 }

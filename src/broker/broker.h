@@ -32,8 +32,10 @@ struct broker_setting {
 /* Everything is copied by broker_new, unless said otherwise. */
 struct broker_config {
     int32_t id;                  /* broker.id, >= 0 */
-    const char *host;            /* where to listen, and what is advertised to clients */
+    const char *host;            /* where to listen; "" = every address */
     uint16_t port;               /* 0 = any free one */
+    const char *advertised_host; /* what clients and brokers are told; NULL = host */
+    uint16_t advertised_port;    /* 0 = the one it listens on */
     const char *const *log_dirs; /* at least one, at most BROKER_LOG_DIRS_MAX; made when missing */
     int32_t log_dir_count;
     int64_t session_timeout_ms;            /* zookeeper.session.timeout.ms; 0 = 18000 */

@@ -15,7 +15,6 @@
 #include "metastore/path.h"
 #include "metastore/znode.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 
 #define RETRY_MS 500
@@ -38,6 +37,7 @@ struct broker_session {
     int32_t root;               /* ROOTS: the one being made */
     int64_t earlier_session_id; /* our own, expired; 0 = none */
     int64_t give_up_ms;         /* REGISTERING: until then somebody else's node may expire */
+    bool is_held_told;          /* REGISTERING: that somebody else's node is waited for */
     struct env_timer retry;
 };
 
@@ -192,6 +192,45 @@ static void node_remove(struct broker_session *s, int32_t version)
     metastore_multi(s->metastore, &op, 1, node_removed, s);
 }
 
+/* "HOST:PORT" of whoever registered, as far as the node says. */
+static char *holder_text(struct slice json)
+{
+    struct model_broker holder = {0};
+    struct errmsg em;
+    char *text = NULL;
+    if (metastore_broker_decode(json, &holder, &em) == 0 && holder.endpoint_count > 0) {
+        text = xasprintf("%s:%u", holder.endpoints[0].host, (unsigned)holder.endpoints[0].port);
+    } else {
+        text = xstrdup("unknown address");
+    }
+    model_broker_deinit(&holder);
+    return text;
+}
+
+/* Either its session is about to expire, or a second broker has our id. */
+static void node_is_held(struct broker_session *s, struct slice json)
+{
+    char *holder = holder_text(json);
+    int64_t left_ms = s->give_up_ms - env_now_ms(s->config.env);
+    if (left_ms <= 0) {
+        char *reason = xasprintf("broker id %d is in use by another broker (%s)",
+                                 s->config.broker->id, holder);
+        fail(s, reason);
+        free(reason);
+    } else {
+        if (!s->is_held_told && s->events.held != NULL) {
+            char *text = xasprintf("broker id %d is registered by %s; waiting up to %lld ms for "
+                                   "that session to end",
+                                   s->config.broker->id, holder, (long long)left_ms);
+            s->events.held(s->events.arg, text);
+            free(text);
+        }
+        s->is_held_told = true;
+        retry_later(s);
+    }
+    free(holder);
+}
+
 static void node_read_done(void *arg, const struct metastore_result *result)
 {
     struct broker_session *s = arg;
@@ -205,13 +244,8 @@ static void node_read_done(void *arg, const struct metastore_result *result)
         registered(s, result->stat.czxid);
     } else if (owner == s->earlier_session_id && owner != 0) {
         node_remove(s, result->stat.version);
-    } else if (env_now_ms(s->config.env) < s->give_up_ms) {
-        retry_later(s);
     } else {
-        char reason[96];
-        (void)snprintf(reason, sizeof reason, "broker id %d is in use by another broker",
-                       s->config.broker->id);
-        fail(s, reason);
+        node_is_held(s, result->data);
     }
 }
 
@@ -252,6 +286,7 @@ void broker_session_register(struct broker_session *s)
     CHECK(s->step == STEP_WAITING);
     s->step = STEP_REGISTERING;
     s->give_up_ms = env_now_ms(s->config.env) + 2 * s->config.timeout_ms;
+    s->is_held_told = false;
     node_create(s);
 }
 

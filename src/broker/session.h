@@ -24,6 +24,9 @@ struct broker_session_events {
     /* The session expired; the metastore given by connected goes when this returns. Another session is
      * opened by itself. */
     void (*lost)(void *arg);
+    /* Another session holds the id; it is waited for, which the text says. Once a registration. May be
+     * NULL. */
+    void (*held)(void *arg, const char *text);
     /* It cannot go on: the id is taken by a living broker, a stored cluster id cannot be read. */
     void (*failed)(void *arg, const char *reason);
 };

@@ -408,6 +408,13 @@ int64_t loop_raise_file_limit(void)
     return (int64_t)limit.rlim_cur;
 }
 
+char *loop_host_name(void)
+{
+    char name[UV_MAXHOSTNAMESIZE];
+    size_t size = sizeof name;
+    return uv_os_gethostname(name, &size) != 0 || name[0] == '\0' ? NULL : xstrdup(name);
+}
+
 static void on_uv_signal(uv_signal_t *handle, int number)
 {
     struct loop *loop = handle->data;

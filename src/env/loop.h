@@ -26,6 +26,8 @@ void loop_stop(struct env *env);
 void loop_free(struct env *env);
 /* Raises RLIMIT_NOFILE to its hard limit; returns the limit. */
 int64_t loop_raise_file_limit(void);
+/* This machine's name, as the system has it. Heap. NULL when it has none. */
+char *loop_host_name(void) MUST_CHECK;
 /* Calls fn(arg, signal) on env's thread for SIGINT and SIGTERM. One env a process may ask. */
 int loop_on_signal(struct env *env, void (*fn)(void *arg, int signal), void *arg,
                    struct errmsg *em) MUST_CHECK;

@@ -13,10 +13,10 @@
 const char *const metastore_path_roots[] = {
     "/cluster",
     "/consumers",
-    "/brokers",
+    METASTORE_BROKERS,
     METASTORE_BROKER_IDS,
     METASTORE_TOPICS,
-    "/brokers/seqid",
+    METASTORE_BROKER_SEQUENCE,
     "/config",
     METASTORE_CONFIG_CHANGES,
     METASTORE_TOPIC_CONFIGS,

@@ -8,6 +8,8 @@
 #include "base/slice.h"
 
 #define METASTORE_CLUSTER_ID       "/cluster/id"
+#define METASTORE_BROKERS          "/brokers"
+#define METASTORE_BROKER_SEQUENCE  "/brokers/seqid"
 #define METASTORE_CONTROLLER       "/controller"
 #define METASTORE_CONTROLLER_EPOCH "/controller_epoch"
 #define METASTORE_BROKER_IDS       "/brokers/ids"

@@ -164,7 +164,7 @@ static int check_number(const struct config_def *def, struct slice value, struct
 
 int config_check(const struct config_def *def, struct slice value, struct errmsg *em)
 {
-    char reason[ERRMSG_SIZE / 2];
+    char reason[ERRMSG_SIZE];
     if (slice_is_null(value) || memchr(value.ptr, '\0', value.len) != NULL) {
         return refuse(def, slice_str("null"), em, "a value is needed");
     }
@@ -191,7 +191,7 @@ int config_check(const struct config_def *def, struct slice value, struct errmsg
         def->allowed == NULL || (def->type == CONFIG_LIST ? list_is_allowed(def->allowed, value)
                                                           : words_have(def->allowed, '|', value));
     if (!is_ok) {
-        (void)snprintf(reason, sizeof reason, "must be of %.200s", def->allowed);
+        (void)snprintf(reason, sizeof reason, "must be of %.400s", def->allowed);
         return refuse(def, value, em, reason);
     }
     return 0;

@@ -19,6 +19,82 @@ static const struct config_def broker_defs[] =
                 .fallback = CONFIG_KEY_NONE,
                 .doc = "The id of this broker.",
             },
+        [CONFIG_BROKER_ID_GENERATION] =
+            {
+                .name = "broker.id.generation.enable",
+                .type = CONFIG_BOOL,
+                .default_text = "true",
+                .fallback = CONFIG_KEY_NONE,
+                .doc = "A broker without an id gets one from the metastore.",
+            },
+        [CONFIG_BROKER_RESERVED_ID_MAX] =
+            {
+                .name = "reserved.broker.max.id",
+                .type = CONFIG_INT,
+                .default_text = "1000",
+                .min = 0,
+                .max = INT32_MAX,
+                .fallback = CONFIG_KEY_NONE,
+                .doc = "The largest id that may be set by hand; generated ones are above it.",
+            },
+        [CONFIG_BROKER_LISTENERS] =
+            {
+                .name = "listeners",
+                .type = CONFIG_STRING,
+                .default_text = "PLAINTEXT://:9092",
+                .fallback = CONFIG_KEY_NONE,
+                .doc = "Where to listen: one PLAINTEXT://HOST:PORT; no host is every address, port "
+                       "0 any free one.",
+            },
+        [CONFIG_BROKER_ADVERTISED_LISTENERS] =
+            {
+                .name = "advertised.listeners",
+                .type = CONFIG_STRING,
+                .fallback = CONFIG_KEY_NONE,
+                .doc = "What clients and brokers are told to connect to; as listeners, with the "
+                       "name of the machine for no host.",
+            },
+        [CONFIG_BROKER_SECURITY_PROTOCOL] =
+            {
+                .name = "security.inter.broker.protocol",
+                .type = CONFIG_STRING,
+                .default_text = "PLAINTEXT",
+                .allowed = "PLAINTEXT",
+                .fallback = CONFIG_KEY_NONE,
+                .doc = "How brokers talk to each other.",
+            },
+        [CONFIG_BROKER_ZOOKEEPER_CONNECT] =
+            {
+                .name = "zookeeper.connect",
+                .type = CONFIG_STRING,
+                .fallback = CONFIG_KEY_NONE,
+                .doc = "The ZooKeeper servers: host:port,host:port/chroot.",
+            },
+        [CONFIG_BROKER_ZOOKEEPER_CONNECTION_TIMEOUT_MS] =
+            {
+                .name = "zookeeper.connection.timeout.ms",
+                .type = CONFIG_INT,
+                .min = 1,
+                .max = INT32_MAX,
+                .fallback = CONFIG_BROKER_SESSION_TIMEOUT_MS,
+                .fallback_factor = 1,
+                .doc = "A start waits this long for ZooKeeper.",
+            },
+        [CONFIG_BROKER_ZOOKEEPER_SET_ACL] =
+            {
+                .name = "zookeeper.set.acl",
+                .type = CONFIG_BOOL,
+                .default_text = "false",
+                .fallback = CONFIG_KEY_NONE,
+                .doc = "What is made in ZooKeeper may be changed by the digest's user alone.",
+            },
+        [CONFIG_BROKER_ZOOKEEPER_DIGEST_FILE] =
+            {
+                .name = "klamm.zookeeper.digest.file",
+                .type = CONFIG_STRING,
+                .fallback = CONFIG_KEY_NONE,
+                .doc = "A file with one line user:password, for ZooKeeper's digest scheme.",
+            },
         [CONFIG_BROKER_RACK] =
             {
                 .name = "broker.rack",
@@ -36,11 +112,19 @@ static const struct config_def broker_defs[] =
                 .fallback = CONFIG_KEY_NONE,
                 .doc = "A broker that is silent this long counts as dead.",
             },
+        [CONFIG_BROKER_LOG_DIR] =
+            {
+                .name = "log.dir",
+                .type = CONFIG_STRING,
+                .fallback = CONFIG_KEY_NONE,
+                .doc = "The log directory, when log.dirs is not set.",
+            },
         [CONFIG_BROKER_LOG_DIRS] =
             {
                 .name = "log.dirs",
                 .type = CONFIG_LIST,
-                .fallback = CONFIG_KEY_NONE,
+                .fallback = CONFIG_BROKER_LOG_DIR,
+                .fallback_factor = 1,
                 .doc = "The log directories, comma between.",
             },
         [CONFIG_BROKER_INTER_BROKER_PROTOCOL_VERSION] =
@@ -48,9 +132,26 @@ static const struct config_def broker_defs[] =
                 .name = "inter.broker.protocol.version",
                 .type = CONFIG_STRING,
                 .default_text = "3.9",
-                .allowed = "3.9|3.9-IV0",
+                .allowed = "2.2|2.2-IV0|2.2-IV1"
+                           "|2.3|2.3-IV0|2.3-IV1"
+                           "|2.4|2.4-IV0|2.4-IV1"
+                           "|2.5|2.5-IV0"
+                           "|2.6|2.6-IV0"
+                           "|2.7|2.7-IV0|2.7-IV1|2.7-IV2"
+                           "|2.8|2.8-IV0|2.8-IV1"
+                           "|3.0|3.0-IV0|3.0-IV1"
+                           "|3.1|3.1-IV0"
+                           "|3.2|3.2-IV0"
+                           "|3.3|3.3-IV0|3.3-IV1|3.3-IV2|3.3-IV3"
+                           "|3.4|3.4-IV0"
+                           "|3.5|3.5-IV0|3.5-IV1|3.5-IV2"
+                           "|3.6|3.6-IV0|3.6-IV1|3.6-IV2"
+                           "|3.7|3.7-IV0|3.7-IV1|3.7-IV2|3.7-IV3|3.7-IV4"
+                           "|3.8|3.8-IV0"
+                           "|3.9|3.9-IV0",
                 .fallback = CONFIG_KEY_NONE,
-                .doc = "The protocol level between brokers.",
+                .doc = "The protocol level between brokers. klamm understands all of them and "
+                       "always speaks 3.9.",
             },
         [CONFIG_BROKER_NUM_PARTITIONS] =
             {

@@ -27,6 +27,7 @@ struct member {
     int64_t epoch;
     char cluster_id[32];
     char failed[128];
+    char held[160]; /* "" = not told */
 };
 
 struct world {
@@ -60,6 +61,13 @@ static void on_lost(void *arg)
     struct member *member = arg;
     member->lost++;
     member->epoch = -1;
+}
+
+static void on_held(void *arg, const char *text)
+{
+    struct member *member = arg;
+    assert_string_equal(member->held, "");
+    (void)snprintf(member->held, sizeof member->held, "%s", text);
 }
 
 static void on_failed(void *arg, const char *reason)
@@ -101,6 +109,7 @@ static void member_start(struct world *w, struct member *member, const char *clu
                                            .connected = on_connected,
                                            .registered = on_registered,
                                            .lost = on_lost,
+                                           .held = on_held,
                                            .failed = on_failed};
     *member = (struct member){.epoch = -1};
     member->session = broker_session_new(&config, &events);
@@ -195,7 +204,9 @@ static void id_of_a_living_broker_is_fatal(void **state)
     run(&w, 2000);
     member_start(&w, &second, NULL);
     run(&w, 3 * TIMEOUT_MS);
-    assert_string_equal(second.failed, "broker id 4 is in use by another broker");
+    assert_string_equal(second.held, "broker id 4 is registered by broker:9092; waiting up to "
+                                     "12000 ms for that session to end");
+    assert_string_equal(second.failed, "broker id 4 is in use by another broker (broker:9092)");
     assert_int_equal(second.epoch, -1);
     assert_true(first.epoch > 0);
     broker_session_free(first.session, true);

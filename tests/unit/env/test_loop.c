@@ -317,6 +317,9 @@ static void clocks_advance(void **state)
     }
     assert_true(env_now_us(f->env) > first);
     assert_true(loop_raise_file_limit() > 0);
+    char *name = loop_host_name();
+    assert_non_null(name);
+    free(name);
 }
 
 int main(void)
