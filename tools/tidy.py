@@ -27,6 +27,7 @@ TEXT_SUFFIXES = {".c", ".h", ".py", ".txt", ".cmake", ".schema", ".sh", ".md"}
 TESTED_ELSEWHERE = {
     "src/cli/plan_check.c": "findings of a file and of the cluster are compared whole: test_plan.c",
     "src/cli/plan_parse.c": "the same, and test_topic_names.c",
+    "src/cmd/server_host.c": "it needs ZooKeeper: tests/system/test_zookeeper_cluster.py, test_server.py",
     "src/cli/session.c": "every command's test runs in a session: cli_fixture.h",
 }
 

@@ -14,6 +14,7 @@ static const struct {
     cli_command_fn run; /* NULL: cmd/ has it; it is here for the overview */
 } commands[] = {
     {"dev", "run a whole cluster in this process, on this machine", NULL},
+    {"server", "run one broker of a cluster on ZooKeeper", NULL},
     {"topics", "create, list, describe and delete topics", cli_topics_run},
     {"reassign", "move replicas between brokers", cli_reassign_run},
     {"leader-election", "give leadership back to the preferred replicas", cli_election_run},

@@ -3,6 +3,7 @@
  */
 #include "cli/cli.h"
 #include "cmd/dev.h"
+#include "cmd/server.h"
 
 #include <string.h>
 
@@ -10,6 +11,9 @@ int main(int argc, char **argv)
 {
     if (argc >= 2 && strcmp(argv[1], "dev") == 0) {
         return cmd_dev_main(argc, argv);
+    }
+    if (argc >= 2 && strcmp(argv[1], "server") == 0) {
+        return cmd_server_main(argc, argv);
     }
     return cli_main(argc, argv);
 }

@@ -36,6 +36,9 @@ static void commands_reach_their_folder(void **state)
     assert_non_null(strstr(text, "klamm topics"));
     assert_int_equal(run("--help", text, sizeof text), 0);
     assert_non_null(strstr(text, "  dev "));
+    assert_non_null(strstr(text, "  server "));
+    assert_int_equal(run("server --help", text, sizeof text), 0);
+    assert_non_null(strstr(text, "Usage: klamm server [options]"));
     assert_int_equal(run("frob", text, sizeof text), 2);
     assert_non_null(strstr(text, "frob"));
 }

@@ -1,0 +1,316 @@
+/*
+ * See server_host.h. Phases: entering (ZooKeeper is looked for) -> starting (the broker registers) ->
+ * ready -> stopping (leaderships are handed over, logs flushed) -> ended (the loop stops).
+ * The broker lives on the main loop, so that its callbacks need no letters; none of them frees it.
+ */
+#include "cmd/server_host.h"
+
+#include "base/alloc.h"
+#include "base/check.h"
+#include "base/hash.h"
+#include "broker/broker.h"
+#include "cmd/server_entry.h"
+#include "env/loop.h"
+#include "metastore/zookeeper.h"
+
+#include <stdlib.h>
+
+#define PATIENCE_MS          10000 /* between lines that tell what is waited for */
+#define EXIT_OF_SIGNAL(name) (128 + (name))
+
+enum phase {
+    PHASE_ENTERING,
+    PHASE_STARTING,
+    PHASE_READY,
+    PHASE_STOPPING,
+    PHASE_ENDED,
+};
+
+struct host {
+    struct env *env;
+    struct env *controller_env;
+    const struct cmd_server_config *config;
+    const struct cmd_server_log *log;
+    struct metastore_factory *factory;
+    struct cmd_server_entry *entry;
+    int32_t id;            /* -1 = not known yet */
+    struct broker *broker; /* NULL until started */
+    enum phase phase;
+    int exit_code;
+    struct env_timer patience;
+};
+
+#define SAY(h, level, ...) cmd_server_log((h)->log, CMD_SERVER_LOG_##level, __VA_ARGS__)
+
+static const char *zookeeper_of(const struct host *h)
+{
+    return config_get_string(&h->config->set, CONFIG_BROKER_ZOOKEEPER_CONNECT);
+}
+
+static int64_t number_of(const struct host *h, int key)
+{
+    return config_get_number(&h->config->set, key);
+}
+
+/* ---- the end ---- */
+
+static void host_free_broker(void *arg)
+{
+    struct host *h = arg;
+    broker_free(h->broker);
+    h->broker = NULL;
+    loop_stop(h->env);
+}
+
+/* May be called from a callback of the broker, which must not be freed there. */
+static void host_end(struct host *h, int exit_code)
+{
+    if (h->phase == PHASE_ENDED) {
+        return;
+    }
+    h->phase = PHASE_ENDED;
+    h->exit_code = exit_code;
+    env_timer_stop(&h->patience);
+    env_post(h->env, host_free_broker, h);
+}
+
+static void broker_stopped(void *arg)
+{
+    struct host *h = arg;
+    SAY(h, INFO, "broker %d stopped cleanly", h->id);
+    host_end(h, 0);
+}
+
+static void on_signal(void *arg, int number)
+{
+    struct host *h = arg;
+    switch (h->phase) {
+    case PHASE_ENTERING:
+        SAY(h, INFO, "ended by signal %d before the broker was started", number);
+        cmd_server_entry_free(h->entry);
+        h->entry = NULL;
+        host_end(h, 0);
+        break;
+    case PHASE_STARTING:
+    case PHASE_READY:
+        SAY(h, INFO, "signal %d: handing leaderships over", number);
+        h->phase = PHASE_STOPPING;
+        env_timer_start(&h->patience, PATIENCE_MS);
+        broker_stop(h->broker, broker_stopped, h);
+        break;
+    case PHASE_STOPPING:
+    case PHASE_ENDED:
+        SAY(h, WARN, "ended at once by another signal %d", number);
+        _Exit(EXIT_OF_SIGNAL(number));
+    }
+}
+
+/* ---- what is told ---- */
+
+static void on_patience(void *arg)
+{
+    struct host *h = arg;
+    if (h->phase == PHASE_STARTING) {
+        SAY(h, WARN, "broker %d is %s", h->id,
+            broker_epoch(h->broker) < 0 ? "not registered yet"
+                                        : "registered; waiting for a controller");
+    } else {
+        SAY(h, WARN, "broker %d is still stopping", h->id);
+    }
+    env_timer_start(&h->patience, PATIENCE_MS);
+}
+
+static void on_trouble(void *arg, const char *text)
+{
+    const struct host *h = arg; /* on either env: only the log is touched */
+    SAY(h, WARN, "%s", text);
+}
+
+static void on_broker_log(void *arg, const char *line)
+{
+    const struct host *h = arg;
+    SAY(h, INFO, "%s", line);
+}
+
+static void on_ready(void *arg)
+{
+    struct host *h = arg;
+    if (h->phase != PHASE_STARTING) {
+        return;
+    }
+    h->phase = PHASE_READY;
+    env_timer_stop(&h->patience);
+    SAY(h, INFO, "broker %d is ready, epoch %lld", h->id, (long long)broker_epoch(h->broker));
+}
+
+static void on_fatal(void *arg, const char *reason)
+{
+    struct host *h = arg;
+    SAY(h, ERROR, "broker %d cannot go on: %s", h->id, reason);
+    host_end(h, 1);
+}
+
+/* ---- the beginning ---- */
+
+/* What clients are told when nothing names a host. Heap. */
+static char *advertised_host(const struct host *h)
+{
+    char *name = h->config->advertised.host[0] == '\0' ? loop_host_name() : NULL;
+    return name != NULL ? name : xstrdup(h->config->advertised.host);
+}
+
+static int start_broker(struct host *h, struct errmsg *em)
+{
+    char *advertised = advertised_host(h);
+    struct broker_config config = {
+        .id = h->id,
+        .host = h->config->listener.host,
+        .port = h->config->listener.port,
+        .advertised_host = advertised,
+        .advertised_port = h->config->advertised.port,
+        .log_dirs = (const char *const *)h->config->log_dirs,
+        .log_dir_count = h->config->log_dir_count,
+        .settings = h->config->settings,
+        .setting_count = h->config->setting_count,
+        .log = on_broker_log,
+        .log_arg = h,
+    };
+    struct broker_events events = {.on_ready = on_ready, .on_fatal = on_fatal, .arg = h};
+    int err = -E_INVALID;
+    if (advertised[0] == '\0') {
+        (void)errmsg_set(em, E_INVALID,
+                         "this machine has no name: set advertised.listeners"); /* err says it */
+    } else {
+        h->broker = broker_new(h->env, h->controller_env, &config, h->factory, em);
+    }
+    if (h->broker != NULL) {
+        err = broker_start(h->broker, &events, em);
+    }
+    if (err == 0) {
+        SAY(h, INFO, "broker %d listens on port %u and is known as %s:%u", h->id,
+            (unsigned)broker_port(h->broker), advertised,
+            (unsigned)(config.advertised_port == 0 ? broker_port(h->broker)
+                                                   : config.advertised_port));
+    }
+    free(advertised);
+    return err;
+}
+
+static void host_start(struct host *h)
+{
+    struct errmsg em = {""};
+    h->phase = PHASE_STARTING;
+    env_timer_start(&h->patience, PATIENCE_MS);
+    if (start_broker(h, &em) != 0) {
+        SAY(h, ERROR, "broker %d cannot start: %s", h->id, em.text);
+        host_end(h, 1);
+    }
+}
+
+static void entry_waiting(void *arg, int64_t waited_ms)
+{
+    const struct host *h = arg;
+    SAY(h, INFO, "waiting for ZooKeeper at %s, %lld of %lld ms", zookeeper_of(h),
+        (long long)waited_ms,
+        (long long)number_of(h, CONFIG_BROKER_ZOOKEEPER_CONNECTION_TIMEOUT_MS));
+}
+
+static void entry_done(void *arg, int err, int32_t id)
+{
+    struct host *h = arg;
+    cmd_server_entry_free(h->entry);
+    h->entry = NULL;
+    if (err == -E_TIMEOUT) {
+        SAY(h, ERROR,
+            "ZooKeeper at %s could not be reached within zookeeper.connection.timeout.ms = %lld",
+            zookeeper_of(h),
+            (long long)number_of(h, CONFIG_BROKER_ZOOKEEPER_CONNECTION_TIMEOUT_MS));
+        host_end(h, 1);
+    } else if (err != 0) {
+        SAY(h, ERROR, "no broker id could be generated: %s", error_name(err));
+        host_end(h, 1);
+    } else {
+        if (id >= 0) {
+            SAY(h, INFO, "broker id %d was generated", id);
+            h->id = id;
+        }
+        host_start(h);
+    }
+}
+
+/* The id as configured or remembered. */
+static int host_find_id(struct host *h, struct errmsg *em)
+{
+    h->id = h->config->id;
+    if (h->id >= 0) {
+        return 0; /* the broker compares it with what the directories say */
+    }
+    return cmd_server_entry_remembered_id(h->env, (const char *const *)h->config->log_dirs,
+                                          h->config->log_dir_count, &h->id, em);
+}
+
+static int host_open(struct host *h, struct errmsg *em)
+{
+    const struct config_set *set = &h->config->set;
+    struct metastore_zookeeper_config zookeeper = {
+        .connect = zookeeper_of(h),
+        .digest = h->config->digest,
+        .is_acl_set = config_get_bool(set, CONFIG_BROKER_ZOOKEEPER_SET_ACL),
+        .on_trouble = on_trouble,
+        .arg = h,
+    };
+    int err = host_find_id(h, em);
+    if (err == 0) {
+        err = metastore_zookeeper_new(&zookeeper, &h->factory, em);
+    }
+    if (err == 0) {
+        h->controller_env = loop_new(&(struct loop_config){.name = "controller"}, em);
+        err = h->controller_env == NULL ? -E_SYSTEM : loop_start(h->controller_env, em);
+    }
+    return err == 0 ? loop_on_signal(h->env, on_signal, h, em) : err;
+}
+
+static void host_enter(struct host *h)
+{
+    struct cmd_server_entry_config config = {
+        .env = h->env,
+        .factory = h->factory,
+        .session_timeout_ms = number_of(h, CONFIG_BROKER_SESSION_TIMEOUT_MS),
+        .patience_ms = number_of(h, CONFIG_BROKER_ZOOKEEPER_CONNECTION_TIMEOUT_MS),
+        .is_id_wanted = h->id < 0,
+        .reserved_id_max = (int32_t)number_of(h, CONFIG_BROKER_RESERVED_ID_MAX),
+        .waiting = entry_waiting,
+        .done = entry_done,
+        .arg = h,
+    };
+    h->entry = cmd_server_entry_new(&config);
+}
+
+/* The loops run until the sessions, which they free, are gone; then nobody uses the factory. */
+static void host_close(struct host *h)
+{
+    env_timer_stop(&h->patience);
+    if (h->controller_env != NULL) {
+        loop_stop(h->controller_env);
+        loop_free(h->controller_env);
+    }
+}
+
+int cmd_server_host_run(struct env *env, const struct cmd_server_config *config,
+                        const struct cmd_server_log *log)
+{
+    struct host h = {.env = env, .config = config, .log = log, .exit_code = 1};
+    struct errmsg em = {""};
+    env_timer_init(&h.patience, env, on_patience, &h);
+    hash_seed(env_random_u64(env), env_random_u64(env));
+    if (host_open(&h, &em) == 0) {
+        host_enter(&h);
+        loop_run(env);
+    } else {
+        SAY(&h, ERROR, "cannot start: %s", em.text);
+    }
+    host_close(&h);
+    loop_free(env);
+    metastore_zookeeper_free(h.factory);
+    return h.exit_code;
+}
