@@ -19,6 +19,7 @@
 #include "broker/session.h"
 #include "broker/shutdown.h"
 #include "broker/strays.h"
+#include "broker/withdrawal.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -54,7 +55,8 @@ struct broker {
     struct broker_session *session;
     struct metastore *metastore; /* of the session; NULL while there is none */
     struct broker_strays *strays;
-    struct broker_rebalance *rebalance; /* NULL when it is switched off */
+    struct broker_withdrawal *withdrawal; /* NULL but before a registration that needs it */
+    struct broker_rebalance *rebalance;   /* NULL when it is switched off */
     struct broker_shutdown *shutdown;
     char *cluster_id; /* NULL until known */
     int64_t epoch;    /* -1 while not registered */
@@ -187,11 +189,44 @@ static void on_settings_changed(void *arg, const char *topic)
     }
 }
 
+static void withdrawal_end(struct broker *b)
+{
+    broker_withdrawal_free(b->withdrawal);
+    b->withdrawal = NULL;
+}
+
+static void on_withdrawn(void *arg)
+{
+    struct broker *b = arg;
+    withdrawal_end(b);
+    if (b->phase != PHASE_CLOSING) {
+        replicas_accept_records(b->replicas);
+        broker_session_register(b->session);
+    }
+}
+
+static void on_withdrawal_log(void *arg, const char *line)
+{
+    tell(arg, line);
+}
+
 static void on_settings_loaded(void *arg)
 {
     struct broker *b = arg;
     rates_apply(b);
-    broker_session_register(b->session);
+    if (!replicas_any_may_lack_records(b->replicas)) {
+        on_withdrawn(b);
+        return;
+    }
+    struct broker_withdrawal_config config = {.env = b->env,
+                                              .metastore = b->metastore,
+                                              .replicas = b->replicas,
+                                              .broker_id = b->config.id,
+                                              .done = on_withdrawn,
+                                              .arg = b,
+                                              .log = on_withdrawal_log,
+                                              .log_arg = b};
+    b->withdrawal = broker_withdrawal_new(&config);
 }
 
 static void on_controller_changed(void *arg, int32_t broker_id, int32_t epoch)
@@ -241,6 +276,7 @@ static void on_lost(void *arg)
     struct broker *b = arg;
     tell(b, "the metastore session has expired");
     b->epoch = -1;
+    withdrawal_end(b);
     if (b->phase == PHASE_CLOSING) {
         return; /* the controller and the settings are gone already */
     }
@@ -503,6 +539,7 @@ static void serving_end(struct broker *b, bool is_clean)
 static void replicas_stopped(void *arg)
 {
     struct broker *b = arg;
+    withdrawal_end(b);
     broker_session_free(b->session, true);
     b->session = NULL;
     b->epoch = -1;
@@ -553,6 +590,7 @@ void broker_free(struct broker *b)
     }
     env_timer_stop(&b->dirs_check);
     serving_end(b, false);
+    withdrawal_end(b);
     broker_session_free(b->session, false);
     broker_strays_free(b->strays);
     replicas_free(b->replicas);

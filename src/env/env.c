@@ -155,6 +155,11 @@ int env_disk_space(struct env *env, const char *path, int64_t *ret_total, int64_
     return env->ops->disk_space(env, path, ret_total, ret_usable);
 }
 
+int env_boot_id(struct env *env, struct uuid *ret_id)
+{
+    return env->ops->boot_id(env, ret_id);
+}
+
 /* tidy: long: host and port are one address. */
 int env_listen(struct env *env, const char *host, uint16_t port, env_accept_fn on_accept, void *arg,
                struct env_listener **ret_listener, struct errmsg *em)

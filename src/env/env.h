@@ -15,6 +15,7 @@
 #include "base/heap.h"
 #include "base/list.h"
 #include "base/slice.h"
+#include "base/uuid.h"
 
 #include <sys/uio.h>
 
@@ -111,6 +112,9 @@ int env_dir_list(struct env *env, const char *path, env_dir_fn fn, void *arg) MU
 int env_lock(struct env *env, const char *path, struct env_file **ret_file) MUST_CHECK;
 int env_disk_space(struct env *env, const char *path, int64_t *ret_total,
                    int64_t *ret_usable) MUST_CHECK;
+/* Names the present run of the machine. While it stays the same, what was written and not synced has
+ * outlived the process that wrote it. */
+int env_boot_id(struct env *env, struct uuid *ret_id) MUST_CHECK;
 
 /* ---- network (TCP) ---- */
 
@@ -236,6 +240,7 @@ struct env_ops {
     int (*dir_list)(struct env *env, const char *path, env_dir_fn fn, void *arg);
     int (*lock)(struct env *env, const char *path, struct env_file **ret_file);
     int (*disk_space)(struct env *env, const char *path, int64_t *ret_total, int64_t *ret_usable);
+    int (*boot_id)(struct env *env, struct uuid *ret_id);
 
     int (*listen)(struct env *env, const char *host, uint16_t port, env_accept_fn on_accept,
                   void *arg, struct env_listener **ret_listener, struct errmsg *em);

@@ -257,6 +257,7 @@ static const struct env_ops loop_ops = {
     .dir_list = loop_dir_list,
     .lock = loop_lock,
     .disk_space = loop_disk_space,
+    .boot_id = loop_boot_id,
     .listen = loop_listen,
     .listener_close = loop_listener_close,
     .connect = loop_connect,

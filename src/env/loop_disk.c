@@ -328,3 +328,44 @@ int loop_disk_space(struct env *env, const char *path, int64_t *ret_total, int64
     *ret_usable = (int64_t)(fs.f_bavail * fs.f_frsize);
     return 0;
 }
+
+/* ---- the machine ---- */
+
+static const char hex_digits[] = "0123456789abcdef";
+
+/* "xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx" */
+static int parse_boot_id(const char *text, size_t len, struct uuid *ret_id)
+{
+    struct uuid id = UUID_ZERO;
+    size_t digits = 0;
+    for (size_t i = 0; i < len && text[i] != '\n'; i++) {
+        if (text[i] == '-') {
+            continue;
+        }
+        const char *digit = text[i] == '\0' ? NULL : strchr(hex_digits, text[i]);
+        if (digit == NULL || digits == 2 * sizeof id.bytes) {
+            return -E_MALFORMED;
+        }
+        uint8_t *byte = &id.bytes[digits++ / 2];
+        *byte = (uint8_t)(*byte << 4 | (digit - hex_digits));
+    }
+    if (digits != 2 * sizeof id.bytes) {
+        return -E_MALFORMED;
+    }
+    *ret_id = id;
+    return 0;
+}
+
+int loop_boot_id(struct env *env, struct uuid *ret_id)
+{
+    char text[64];
+    (void)env;
+    int fd = open_retry("/proc/sys/kernel/random/boot_id", O_RDONLY);
+    if (fd < 0) {
+        return errno_code();
+    }
+    ssize_t len = read(fd, text, sizeof text);
+    int err = len < 0 ? errno_code() : parse_boot_id(text, (size_t)len, ret_id);
+    (void)close(fd); /* nothing was written */
+    return err;
+}

@@ -17,6 +17,8 @@
 #define LOCK_NAME           ".lock"
 #define CLEAN_NAME          ".kafka_cleanshutdown"
 #define META_NAME           "meta.properties"
+#define BOOT_NAME           "klamm-boot" /* our own: the line "0", then the boot id */
+#define BOOT_SIZE_MAX       ((size_t)4096)
 #define META_SIZE_MAX       ((size_t)64 << 10)
 #define CHECKPOINT_SIZE_MAX ((size_t)64 << 20)
 #define ASIDE_HEX           32
@@ -26,6 +28,8 @@ struct plog_dir {
     char *path;
     struct env_file *lock;
     bool was_clean;
+    bool may_lack_records;
+    bool is_boot_noted; /* klamm-boot has the present boot id */
 };
 
 static char *path_in(const char *dir, const char *name)
@@ -49,6 +53,48 @@ static int take_clean_mark(struct plog_dir *d)
     return err;
 }
 
+/* What klamm-boot says; UUID_ZERO when it says nothing that can be used. */
+static int read_boot(struct plog_dir *d, struct uuid *ret_id, struct errmsg *em)
+{
+    struct buf text;
+    buf_init(&text);
+    char *path = path_in(d->path, BOOT_NAME);
+    int err = plog_file_load(d->env, path, BOOT_SIZE_MAX, &text);
+    struct slice rest = buf_slice(&text);
+    struct slice line;
+    int64_t version = -1;
+    struct uuid id = UUID_ZERO;
+    if (err == 0 && plog_text_line(&rest, &line) && plog_text_number(line, &version) == 0 &&
+        version > 0) {
+        err = errmsg_set(em, E_UNSUPPORTED, "%s: version %" PRId64 " is not known here", path,
+                         version);
+    } else if (err == 0 &&
+               (version != 0 || !plog_text_line(&rest, &line) || uuid_parse(line, &id) != 0)) {
+        id = UUID_ZERO;
+    } else if (err == -E_NOT_FOUND || err == -E_TOO_LARGE) {
+        err = 0;
+    } else if (err != 0) {
+        (void)errmsg_set(em, (enum error) - err, "%s: %s", path, error_name(err));
+    }
+    free(path);
+    buf_deinit(&text);
+    if (err == 0) {
+        *ret_id = id;
+    }
+    return err;
+}
+
+static int compare_boot(struct plog_dir *d, struct errmsg *em)
+{
+    struct uuid noted = UUID_ZERO;
+    struct uuid present = UUID_ZERO;
+    int err = read_boot(d, &noted, em);
+    d->is_boot_noted = err == 0 && !uuid_is_zero(noted) && env_boot_id(d->env, &present) == 0 &&
+                       uuid_equal(noted, present);
+    d->may_lack_records = !d->was_clean && !d->is_boot_noted;
+    return err;
+}
+
 int plog_dir_open(struct env *env, const char *path, struct plog_dir **ret_dir, struct errmsg *em)
 {
     struct plog_dir *d = xalloc(sizeof *d);
@@ -66,6 +112,10 @@ int plog_dir_open(struct env *env, const char *path, struct plog_dir **ret_dir, 
     if (err != 0) {
         (void)errmsg_set(em, (enum error) - err, "log directory %s: %s", path,
                          err == -E_LOCKED ? "in use by another broker" : error_name(err));
+    } else {
+        err = compare_boot(d, em);
+    }
+    if (err != 0) {
         plog_dir_free(d);
         return err;
     }
@@ -94,11 +144,37 @@ bool plog_dir_was_clean(const struct plog_dir *d)
 
 int plog_dir_mark_clean(struct plog_dir *d, struct errmsg *em)
 {
+    if (d->may_lack_records) {
+        return 0;
+    }
     int err = plog_file_replace(d->env, d->path, CLEAN_NAME, slice_str("{\"version\":0}"));
     return err == 0
                ? 0
                : errmsg_set(em, (enum error) - err, "log directory %s: cannot mark as clean: %s",
                             d->path, error_name(err));
+}
+
+bool plog_dir_may_lack_records(const struct plog_dir *d)
+{
+    return d->may_lack_records;
+}
+
+int plog_dir_accept_records(struct plog_dir *d, struct errmsg *em)
+{
+    struct uuid id;
+    char id_text[UUID_TEXT_SIZE];
+    char text[64];
+    d->may_lack_records = false;
+    if (d->is_boot_noted || env_boot_id(d->env, &id) != 0) {
+        return 0; /* without a boot id every stop that is not clean is taken for a power loss */
+    }
+    uuid_format(id, id_text);
+    int len = snprintf(text, sizeof text, "0\n%s\n", id_text);
+    int err = plog_file_replace(d->env, d->path, BOOT_NAME, slice_of(text, (size_t)len));
+    d->is_boot_noted = err == 0;
+    return err == 0 ? 0
+                    : errmsg_set(em, (enum error) - err, "%s/" BOOT_NAME ": %s", d->path,
+                                 error_name(err));
 }
 
 /* ---- meta.properties ---- */

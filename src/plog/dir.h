@@ -14,7 +14,8 @@ struct plog_dir;
 
 /*
  * Makes the directory when missing, takes its lock and removes the clean-shutdown mark once read.
- * -E_LOCKED: in use. -E_IO and kin. The message names the directory.
+ * -E_LOCKED: in use. -E_UNSUPPORTED: klamm-boot has a newer version. -E_IO and kin. The message names
+ * the directory.
  */
 int plog_dir_open(struct env *env, const char *path, struct plog_dir **ret_dir,
                   struct errmsg *em) MUST_CHECK;
@@ -23,8 +24,16 @@ void plog_dir_free(struct plog_dir *d);
 const char *plog_dir_name(const struct plog_dir *d);
 /* Whether the last stop was clean: the segments need no recovery. */
 bool plog_dir_was_clean(const struct plog_dir *d);
-/* After every log was closed cleanly. Durable when it returns. */
+/* After every log was closed cleanly. Durable when it returns. Leaves the mark out of a directory that
+ * may lack records, so that this is not forgotten. */
 int plog_dir_mark_clean(struct plog_dir *d, struct errmsg *em) MUST_CHECK;
+/* Whether records that were acknowledged may be gone from it: its last stop was not clean, and it is
+ * not known (from the file klamm-boot) that the page cache of that time is still there. So for a new
+ * directory, which may stand in for a lost one. */
+bool plog_dir_may_lack_records(const struct plog_dir *d);
+/* Nobody counts on what may be missing any more: writes the present boot id into klamm-boot. Durable
+ * when it returns. */
+int plog_dir_accept_records(struct plog_dir *d, struct errmsg *em) MUST_CHECK;
 
 struct plog_dir_meta {
     int32_t broker_id;

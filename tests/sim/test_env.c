@@ -80,6 +80,24 @@ static void power_loss_keeps_only_synced_bytes_for_sure(void **state)
 }
 
 /* A rename without a directory sync is lost in some power losses and kept in others, never half. */
+static void power_loss_changes_the_boot_id_and_a_crash_does_not(void **state)
+{
+    (void)state;
+    struct sim_world *w = sim_world_new(5);
+    struct sim_node *n = sim_node_new(w, "n");
+    struct uuid ids[3];
+    assert_int_equal(env_boot_id(sim_node_env(n), &ids[0]), 0);
+    sim_node_crash(n);
+    sim_node_start(n);
+    assert_int_equal(env_boot_id(sim_node_env(n), &ids[1]), 0);
+    sim_node_power_loss(n);
+    sim_node_start(n);
+    assert_int_equal(env_boot_id(sim_node_env(n), &ids[2]), 0);
+    assert_true(uuid_equal(ids[0], ids[1]));
+    assert_false(uuid_equal(ids[1], ids[2]));
+    sim_world_free(w);
+}
+
 static void power_loss_keeps_a_prefix_of_renames(void **state)
 {
     (void)state;
@@ -317,6 +335,7 @@ int main(void)
         cmocka_unit_test(crash_keeps_written_bytes),
         cmocka_unit_test(power_loss_keeps_only_synced_bytes_for_sure),
         cmocka_unit_test(power_loss_keeps_a_prefix_of_renames),
+        cmocka_unit_test(power_loss_changes_the_boot_id_and_a_crash_does_not),
         cmocka_unit_test(disk_faults_are_told),
         cmocka_unit_test(bytes_travel_both_ways_and_a_close_is_seen),
         cmocka_unit_test(a_partition_holds_bytes_until_it_heals),

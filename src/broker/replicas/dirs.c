@@ -320,6 +320,36 @@ int replicas_bind_cluster(struct replicas *r, const char *cluster_id, struct err
     return 0;
 }
 
+bool replicas_any_may_lack_records(const struct replicas *r)
+{
+    for (int32_t i = 0; i < r->dir_count; i++) {
+        if (r->dirs[i].dir != NULL && plog_dir_may_lack_records(r->dirs[i].dir)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool replicas_may_lack_records(const struct replicas *r, struct slice topic, int32_t partition)
+{
+    const struct replicas_partition *p = replicas_partition_find(r, topic, partition);
+    /* The folder of one that is not here may be what was lost. */
+    return p == NULL || r->dirs[p->dir].dir == NULL ||
+           plog_dir_may_lack_records(r->dirs[p->dir].dir);
+}
+
+void replicas_accept_records(struct replicas *r)
+{
+    for (int32_t i = 0; i < r->dir_count; i++) {
+        struct replicas_dir *d = &r->dirs[i];
+        struct errmsg reason;
+        int err = d->dir == NULL ? 0 : plog_dir_accept_records(d->dir, &reason);
+        if (err != 0) {
+            replicas_dir_fail(r, i, err, reason.text);
+        }
+    }
+}
+
 const char *replicas_cluster_id(const struct replicas *r)
 {
     return r->cluster_id;

@@ -110,6 +110,13 @@ int replicas_open(struct env *env, const struct replicas_config *config,
 /* Binds the directories to the cluster: checks meta.properties, or writes it where it is missing.
  * -E_INVALID with em naming both ids when a directory belongs to another cluster. */
 int replicas_bind_cluster(struct replicas *r, const char *cluster_id, struct errmsg *em) MUST_CHECK;
+/* Whether some directory may lack records that were acknowledged (plog_dir_may_lack_records). Then the
+ * broker has to leave the in-sync sets of the partitions for which replicas_may_lack_records is true,
+ * those that it does not host included, and call replicas_accept_records. */
+bool replicas_any_may_lack_records(const struct replicas *r);
+bool replicas_may_lack_records(const struct replicas *r, struct slice topic, int32_t partition);
+/* No in-sync set counts on what may be missing. Needed before the broker registers. */
+void replicas_accept_records(struct replicas *r);
 /* The cluster id that the directories carry, or NULL when none does. Borrowed. */
 const char *replicas_cluster_id(const struct replicas *r);
 /* Clean stop: no more fetching, all logs flushed and closed, checkpoints and the clean mark written;

@@ -92,6 +92,7 @@ struct sim_node {
     int32_t index;
     bool is_alive;
     uint32_t incarnation;
+    uint32_t power_losses;
     int64_t last_post_us; /* posts arrive in order */
     int64_t last_work_us; /* pool work runs in order */
     int64_t clock_skew_ms;

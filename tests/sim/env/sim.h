@@ -6,7 +6,7 @@
  * partition, failing or full disk) or drawn (delays, which unsynced writes a power loss keeps).
  *
  * Model of the disk: writes and truncations reach the page cache at once and the platter at sync.
- * A crash of the process keeps the page cache. A power loss keeps, for each file, its synced content
+ * A crash of the process keeps the page cache and the boot id. A power loss keeps, for each file, its synced content
  * plus any subset of the later writes, each cut at a sector; and of the creations, renames and
  * unlinks since the last directory sync a prefix.
  */

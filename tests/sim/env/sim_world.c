@@ -134,6 +134,13 @@ static struct env_lookup *sim_resolve(struct env *env, const char *host, env_res
     return &l->lookup;
 }
 
+static int sim_boot_id(struct env *env, struct uuid *ret_id)
+{
+    const struct sim_node *n = sim_of(env);
+    *ret_id = uuid_from_random((uint64_t)n->index, n->power_losses);
+    return 0;
+}
+
 /* Libraries with sockets of their own have no place in a simulated world. */
 static int sim_fd_watch(struct env *env, const struct env_fd_interest *interest,
                         struct env_fd_watch **ret_watch)
@@ -180,6 +187,7 @@ const struct env_ops sim_env_ops = {
     .dir_list = sim_dir_list,
     .lock = sim_lock,
     .disk_space = sim_disk_space,
+    .boot_id = sim_boot_id,
     .listen = sim_listen,
     .listener_close = sim_listener_close,
     .connect = sim_connect,
@@ -273,6 +281,7 @@ void sim_node_power_loss(struct sim_node *n)
 {
     sim_trace(n->world, "%s: power loss", n->name);
     node_end(n, prng_range(&n->world->prng, 0, 3000));
+    n->power_losses++;
     sim_disk_lose_power(n);
 }
 

@@ -200,6 +200,17 @@ static void disk_space_is_told(void **state)
     assert_int_equal(env_disk_space(f->env, at(f, "none"), &total, &usable), -E_NOT_FOUND);
 }
 
+static void boot_id_stays(void **state)
+{
+    struct fixture *f = *state;
+    struct uuid first = UUID_ZERO;
+    struct uuid second = UUID_ZERO;
+    assert_int_equal(env_boot_id(f->env, &first), 0);
+    assert_int_equal(env_boot_id(f->env, &second), 0);
+    assert_false(uuid_is_zero(first));
+    assert_true(uuid_equal(first, second));
+}
+
 /* /dev/full refuses every write as a full disk does. */
 static void full_disk_is_named(void **state)
 {
@@ -221,6 +232,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(mkdir_makes_parents_and_accepts_existing, setup, teardown),
         cmocka_unit_test_setup_teardown(lock_has_one_holder_in_a_process, setup, teardown),
         cmocka_unit_test_setup_teardown(disk_space_is_told, setup, teardown),
+        cmocka_unit_test_setup_teardown(boot_id_stays, setup, teardown),
         cmocka_unit_test_setup_teardown(full_disk_is_named, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -58,6 +58,7 @@ static void the_clean_mark_counts_once(void **state)
     struct bench b;
     bench_init(&b);
     assert_false(plog_dir_was_clean(b.dir));
+    assert_int_equal(0, plog_dir_accept_records(b.dir, &b.em));
     assert_int_equal(0, plog_dir_mark_clean(b.dir, &b.em));
     plog_dir_free(b.dir);
     bench_open(&b);
@@ -66,6 +67,67 @@ static void the_clean_mark_counts_once(void **state)
     fixture_crash(&b.f, false);
     bench_open(&b);
     assert_false(plog_dir_was_clean(b.dir));
+    bench_deinit(&b);
+}
+
+static void bench_reopen(struct bench *b, bool keeps_power)
+{
+    plog_dir_free(b->dir);
+    fixture_crash(&b->f, keeps_power);
+    bench_open(b);
+}
+
+static void records_may_be_lacking_after_a_power_loss_alone(void **state)
+{
+    (void)state;
+    struct bench b;
+    bench_init(&b);
+    assert_true(plog_dir_may_lack_records(b.dir)); /* it may stand in for a lost one */
+    bench_reopen(&b, true);
+    assert_true(plog_dir_may_lack_records(b.dir)); /* nobody has accepted it */
+    assert_int_equal(0, plog_dir_accept_records(b.dir, &b.em));
+    assert_false(plog_dir_may_lack_records(b.dir));
+    bench_reopen(&b, true);
+    assert_false(plog_dir_may_lack_records(b.dir));
+    bench_reopen(&b, false);
+    assert_true(plog_dir_may_lack_records(b.dir));
+    assert_int_equal(0, plog_dir_accept_records(b.dir, &b.em));
+    assert_int_equal(0, plog_dir_mark_clean(b.dir, &b.em));
+    bench_reopen(&b, false);
+    assert_false(plog_dir_may_lack_records(b.dir)); /* the stop was clean */
+    bench_deinit(&b);
+}
+
+/* A clean stop before that was accepted must not hide it. */
+static void lacking_records_outlive_a_clean_stop(void **state)
+{
+    (void)state;
+    struct bench b;
+    bench_init(&b);
+    assert_int_equal(0, plog_dir_mark_clean(b.dir, &b.em));
+    bench_reopen(&b, true);
+    assert_false(plog_dir_was_clean(b.dir));
+    assert_true(plog_dir_may_lack_records(b.dir));
+    bench_deinit(&b);
+}
+
+static void odd_boot_ids_are_unknown_and_newer_versions_refused(void **state)
+{
+    (void)state;
+    static const char *const odd[] = {"", "0\n", "x\n", "0\nshort\n",
+                                      "-1\nAAAAAAAAAAAAAAAAAAAAAA\n"};
+    struct bench b;
+    bench_init(&b);
+    for (size_t i = 0; i < ARRAY_LEN(odd); i++) {
+        write_file(&b, "klamm-boot", odd[i]);
+        bench_reopen(&b, true);
+        assert_true(plog_dir_may_lack_records(b.dir));
+    }
+    write_file(&b, "klamm-boot", "1\nwhatever\n");
+    plog_dir_free(b.dir);
+    b.dir = NULL;
+    assert_int_equal(-E_UNSUPPORTED, plog_dir_open(b.f.env, FIXTURE_DIR, &b.dir, &b.em));
+    assert_string_equal("/data/klamm-boot: version 1 is not known here", b.em.text);
     bench_deinit(&b);
 }
 
@@ -275,6 +337,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(one_holder_at_a_time),
         cmocka_unit_test(the_clean_mark_counts_once),
+        cmocka_unit_test(records_may_be_lacking_after_a_power_loss_alone),
+        cmocka_unit_test(lacking_records_outlive_a_clean_stop),
+        cmocka_unit_test(odd_boot_ids_are_unknown_and_newer_versions_refused),
         cmocka_unit_test(a_new_directory_is_claimed_and_then_compared),
         cmocka_unit_test(kafkas_meta_properties_are_read),
         cmocka_unit_test(bad_meta_properties_name_the_key),

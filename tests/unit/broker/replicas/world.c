@@ -493,6 +493,7 @@ void world_start(struct world *w, int32_t id)
     }
     struct env *env = sim_node_env(b->node);
     open_replicas(b, env);
+    replicas_accept_records(b->replicas); /* nobody counts on anything before the first order */
     for (int32_t i = 0; i <= WORLD_BROKERS_MAX; i++) {
         b->sessions[i] = (struct world_session){.id = i, .broker = b};
         env_timer_init(&b->sessions[i].timer, env, session_timeout, &b->sessions[i]);
