@@ -241,7 +241,11 @@ static void visit_up(struct control *c, const struct core_sweep *s, struct core_
         control_tell_metadata_to(c, p, s->broker);
         return;
     }
-    if (ids_has(control_partition_replicas(p), s->broker)) {
+    if (p->state.leader == s->broker || ids_has(&p->state.isr, s->broker)) {
+        p->needs_raise = true;
+        control_move_restart(c, p, s->broker);
+        control_partition_ready(c, p);
+    } else if (ids_has(control_partition_replicas(p), s->broker)) {
         control_tell_state(c, p, &(struct ids){.count = 1, .list = (int32_t[]){s->broker}});
         control_move_restart(c, p, s->broker);
         control_partition_ready(c, p);
@@ -253,6 +257,9 @@ static bool visit_down(struct control *c, const struct core_sweep *s, struct cor
 {
     if (s->pass == 0) {
         ids_remove(&p->offline, s->broker);
+        if (p->witness == s->broker) {
+            p->witness = -1;
+        }
         control_delete_broker_down(c, p, s->broker);
         if (ids_has(control_partition_replicas(p), s->broker) || p->state.leader == s->broker ||
             ids_has(&p->state.isr, s->broker)) {

@@ -197,6 +197,7 @@ static void answered(struct control *c, const struct control_event *event)
         }
         if (event->send_kind == CONTROL_SEND_LEADER_AND_ISR) {
             replica_judged(c, p, event->from.broker, a->error);
+            control_partition_answered(c, p, event);
             control_move_answered(c, p, event, a->error);
         } else if (event->is_deletion) {
             control_delete_answer(c, p, event->from.broker, a->error);

@@ -93,10 +93,13 @@ struct core_partition {
     struct model_partition_state state; /* as stored */
     struct assignment stored;           /* as in the topic znode */
     struct ids offline;                 /* brokers that have it in a failed directory */
-    struct ids suspects;                /* ISR members that restarted unseen */
-    bool is_leader_suspect;             /* so did the leader, and there is nobody better */
-    struct ids deleting;                /* brokers that have yet to delete it */
-    struct core_write *write;           /* of the state, out */
+    bool needs_raise;      /* a member registered anew: it is told under a new epoch, and
+                                           if it left the ISR before that, the write shows it */
+    struct ids deleting;   /* brokers that have yet to delete it */
+    int32_t witness;       /* the last member, asked for a sign of life; -1 = none */
+    uint64_t witness_send; /* ... by this request; 0 = not sent yet */
+    bool has_witness_answered;
+    struct core_write *write; /* of the state, out */
     struct core_move *move;
     struct core_tell *tell; /* this step's requests to brokers */
     struct list ops;        /* core_op: requests that wait for their turn */
@@ -317,10 +320,22 @@ void control_partition_written(struct control *c, struct core_write *w,
 /* The broker is neither leader nor a member of the ISR that others could do without. */
 bool control_partition_is_clear_of(const struct control *c, const struct core_partition *p,
                                    int32_t broker);
+/* Whether next, which drops members of the ISR, may be written now. One that leaves a single member
+ * needs a sign of life from it that is younger than the wish: for the length of the session time-out a
+ * broker that lost power looks alive, and what it lost with the power is then only in the others, who
+ * would be turned away. False: it was asked, and the partition is looked at again when it answers. */
+bool control_partition_may_drop(struct control *c, struct core_partition *p,
+                                const struct model_partition_state *next);
+/* A LeaderAndIsr that names the partition was queued for a broker, or answered by it. */
+void control_partition_told(struct core_partition *p, int32_t broker, uint64_t send_id);
+void control_partition_answered(struct control *c, struct core_partition *p,
+                                const struct control_event *event);
 
 /* ---- tell.c ---- */
 void control_tell_state(struct control *c, struct core_partition *p, const struct ids *to);
 void control_tell_new(struct control *c, struct core_partition *p, const struct ids *to);
+/* The state as it is, only to hear an answer. */
+void control_tell_again(struct control *c, struct core_partition *p, int32_t broker);
 void control_tell_metadata(struct control *c, struct core_partition *p);
 void control_tell_metadata_to(struct control *c, struct core_partition *p, int32_t broker);
 void control_tell_stop(struct control *c, struct core_partition *p, int32_t broker, bool is_delete);

@@ -141,7 +141,6 @@ static void remove_start(struct control *c, struct core_topic *t)
 static void partition_stop(struct control *c, struct core_partition *p)
 {
     control_move_free(c, p, KERR_UNKNOWN_TOPIC_OR_PARTITION);
-    ids_clear(&p->suspects);
     holders(p, &p->deleting);
     p->topic->awaiting += p->deleting.count;
     control_tell_metadata(c, p);

@@ -7,7 +7,7 @@
 bool control_replica_is_alive(const struct control *c, const struct core_partition *p, int32_t id)
 {
     const struct core_broker *b = control_broker_find(c, id);
-    return b != NULL && b->is_alive && !ids_has(&p->offline, id) && !ids_has(&p->suspects, id);
+    return b != NULL && b->is_alive && !ids_has(&p->offline, id);
 }
 
 bool control_replica_is_online(const struct control *c, const struct core_partition *p, int32_t id)
@@ -62,10 +62,9 @@ bool control_elect_repair(const struct control *c, const struct core_partition *
                           struct model_partition_state *next)
 {
     isr_alive(c, p, &next->isr);
-    if (p->state.leader >= 0 && !p->is_leader_suspect &&
-        control_replica_is_alive(c, p, p->state.leader)) {
+    if (p->state.leader >= 0 && control_replica_is_alive(c, p, p->state.leader)) {
         next->leader_epoch++;
-        return next->isr.count < p->state.isr.count;
+        return next->isr.count < p->state.isr.count || p->needs_raise;
     }
     int32_t leader = control_elect_first(c, p, control_partition_replicas(p));
     if (leader >= 0) {
@@ -82,11 +81,11 @@ bool control_elect_repair(const struct control *c, const struct core_partition *
         }
     }
     /* Nobody can lead. The ISR stays: each of its members holds all committed records, so that any of
-     * them may lead when it comes back. Those that restarted unseen may hold less. */
-    ids_minus(&next->isr, &p->state.isr, &p->suspects);
-    if (p->state.leader == MODEL_LEADER_NONE && next->isr.count == p->state.isr.count) {
+     * them may lead when it comes back. */
+    if (p->state.leader == MODEL_LEADER_NONE) {
         return false;
     }
+    ids_copy(&next->isr, &p->state.isr);
     next->leader = MODEL_LEADER_NONE;
     next->leader_epoch++;
     return true;
@@ -148,7 +147,9 @@ bool control_elect_shutdown(const struct control *c, const struct core_partition
                             struct model_partition_state *next)
 {
     if (p->state.leader != broker) {
-        if (!ids_has(&p->state.isr, broker) || p->state.isr.count == 1) {
+        /* Without a leader it may be the only one alive that has everything. */
+        if (!ids_has(&p->state.isr, broker) || p->state.leader < 0 ||
+            !control_replica_is_alive(c, p, p->state.leader)) {
             return false;
         }
         ids_remove(&next->isr, broker);

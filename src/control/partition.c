@@ -15,6 +15,7 @@ struct core_partition *control_partition_new(struct control *c, struct core_topi
     p->index = index;
     p->seen_index = -1;
     p->state.leader = MODEL_LEADER_NONE;
+    p->witness = -1;
     assignment_copy(&p->stored, a);
     list_init(&p->ops);
     t->stateless_count++;
@@ -42,7 +43,6 @@ void control_partition_free(struct control *c, struct core_partition *p, enum ke
     model_partition_state_deinit(&p->state);
     assignment_deinit(&p->stored);
     ids_deinit(&p->offline);
-    ids_deinit(&p->suspects);
     ids_deinit(&p->deleting);
     free(p);
 }
@@ -80,6 +80,8 @@ void control_partition_write(struct control *c, struct core_partition *p, enum c
                              struct model_partition_state *next)
 {
     CHECK(p->write == NULL);
+    p->witness = -1;
+    p->needs_raise = false;
     struct core_write *w = control_write_add(
         c, p->has_state ? CONTROL_WRITE_STATE_SET : CONTROL_WRITE_STATE_CREATE, p->topic);
     w->why = why;
@@ -127,8 +129,6 @@ static void written(struct control *c, struct core_partition *p, enum core_why w
         control_create_check(c, p->topic);
         break;
     case WHY_REPAIR:
-        ids_clear(&p->suspects);
-        p->is_leader_suspect = false;
         tell_everybody(c, p);
         control_move_repaired(p);
         break;
@@ -155,8 +155,9 @@ static void state_exists(struct core_partition *p)
     }
 }
 
-/* Somebody else wrote the state (a leader of an old version, or an earlier controller's last write):
- * look again with what is there. */
+/* Somebody else wrote the state (a leader of an old version, an earlier controller's last write, or a
+ * broker that left the ISR before it registered): look again with what is there. The others have to
+ * hear of it, for they know the epoch before. */
 static void conflict(struct control *c, struct core_partition *p, const struct core_write *w,
                      const struct model_partition_state *present)
 {
@@ -175,7 +176,7 @@ static void conflict(struct control *c, struct core_partition *p, const struct c
             control_op_fail(c, op, KERR_INVALID_UPDATE_VERSION, NULL);
         }
     }
-    control_tell_metadata(c, p);
+    tell_everybody(c, p);
 }
 
 static void missing(struct control *c, struct core_partition *p, const struct core_write *w)
@@ -224,6 +225,45 @@ void control_partition_written(struct control *c, struct core_write *w,
     control_partition_ready(c, p);
 }
 
+/* ---- a sign of life ---- */
+
+bool control_partition_may_drop(struct control *c, struct core_partition *p,
+                                const struct model_partition_state *next)
+{
+    if (next->isr.count != 1 || p->state.isr.count < 2 ||
+        !ids_has(&p->state.isr, next->isr.list[0])) {
+        return true;
+    }
+    int32_t member = next->isr.list[0];
+    if (!control_replica_is_alive(c, p, member)) {
+        return false;
+    }
+    if (p->witness != member) {
+        p->witness = member;
+        p->witness_send = 0;
+        p->has_witness_answered = false;
+        control_tell_again(c, p, member);
+    }
+    return p->has_witness_answered;
+}
+
+void control_partition_told(struct core_partition *p, int32_t broker, uint64_t send_id)
+{
+    if (p->witness == broker && p->witness_send == 0) {
+        p->witness_send = send_id;
+    }
+}
+
+void control_partition_answered(struct control *c, struct core_partition *p,
+                                const struct control_event *event)
+{
+    if (p->witness == event->from.broker && p->witness_send != 0 &&
+        event->send_id >= p->witness_send && !p->has_witness_answered) {
+        p->has_witness_answered = true;
+        control_partition_ready(c, p);
+    }
+}
+
 /* ---- what to do next ---- */
 
 static bool state_create(struct control *c, struct core_partition *p)
@@ -247,8 +287,7 @@ static bool state_create(struct control *c, struct core_partition *p)
 /* The usual case, without allocating. */
 static bool is_healthy(const struct control *c, const struct core_partition *p)
 {
-    if (p->state.leader < 0 || p->is_leader_suspect ||
-        !control_replica_is_alive(c, p, p->state.leader)) {
+    if (p->state.leader < 0 || p->needs_raise || !control_replica_is_alive(c, p, p->state.leader)) {
         return false;
     }
     for (int32_t i = 0; i < p->state.isr.count; i++) {
@@ -269,15 +308,16 @@ static bool repair_choose(const struct control *c, const struct core_partition *
     return control_elect_repair(c, p, next);
 }
 
+/* True when it started a write. */
 static bool repair(struct control *c, struct core_partition *p)
 {
     struct model_partition_state next = {0};
-    bool is_needed = repair_choose(c, p, &next);
-    if (is_needed) {
+    bool is_written = repair_choose(c, p, &next) && control_partition_may_drop(c, p, &next);
+    if (is_written) {
         control_partition_write(c, p, WHY_REPAIR, &next);
     }
     ids_deinit(&next.isr);
-    return is_needed;
+    return is_written;
 }
 
 bool control_partition_is_clear_of(const struct control *c, const struct core_partition *p,
@@ -296,7 +336,7 @@ bool control_partition_is_clear_of(const struct control *c, const struct core_pa
     return !is_needed;
 }
 
-/* The first operation. True when it started a write and stays first until that is done. */
+/* The first operation. True when it stays first: it started a write, or waits for a sign of life. */
 static bool op_run(struct control *c, struct core_partition *p)
 {
     struct core_op *op = CONTAINER_OF(list_first(&p->ops), struct core_op, link);

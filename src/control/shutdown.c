@@ -76,11 +76,14 @@ bool control_shutdown_run(struct control *c, struct core_op *op)
     struct core_partition *p = op->partition;
     struct model_partition_state next = {0};
     model_partition_state_copy(&next, &p->state);
-    if (control_elect_shutdown(c, p, op->request->body.shutdown.broker, &next)) {
+    bool is_needed = control_elect_shutdown(c, p, op->request->body.shutdown.broker, &next);
+    if (is_needed && control_partition_may_drop(c, p, &next)) {
         control_partition_write(c, p, WHY_OP, &next);
-        return true;
     }
     ids_deinit(&next.isr);
+    if (is_needed) {
+        return true;
+    }
     (void)list_pop(&p->ops);
     control_shutdown_done(c, op);
     return false;

@@ -34,6 +34,11 @@ void control_tell_state(struct control *c, struct core_partition *p, const struc
     }
 }
 
+void control_tell_again(struct control *c, struct core_partition *p, int32_t broker)
+{
+    ids_add_once(&tell_of(c, p)->state_to, broker);
+}
+
 void control_tell_new(struct control *c, struct core_partition *p, const struct ids *to)
 {
     struct core_tell *tell = tell_of(c, p);
@@ -255,6 +260,7 @@ static void batch_send(struct flush *f, enum batch batch, enum control_send_kind
         for (int32_t k = 0; batch == BATCH_LEADER_AND_ISR && k < f->count; k++) {
             if (batch_has(batch, f->tells[k], b->model.id)) {
                 control_move_told(f->tells[k]->partition, b->model.id, send->id);
+                control_partition_told(f->tells[k]->partition, b->model.id, send->id);
             }
         }
         receiver_set(f->c, send, b);

@@ -165,21 +165,18 @@ void control_topic_free(struct control *c, struct core_topic *t, enum kerr error
 
 /* ---- reading ---- */
 
-/* Who of the ISR registered after the state was last written: it restarted while nobody watched, and
- * may have come back with less than it had acknowledged. As after a failure it leaves the ISR, also when
- * the others are dead: they are waited for. Unless all are in that position: then none knows better. */
-static void suspects_find(struct control *c, struct core_partition *p, int64_t mzxid)
+/* Whether a member of the ISR registered after the state was last written: it restarted while nobody
+ * watched. */
+static bool has_restarted(const struct control *c, const struct model_partition_state *state,
+                          int64_t mzxid)
 {
-    for (int32_t i = 0; i < p->state.isr.count; i++) {
-        const struct core_broker *b = control_broker_find(c, p->state.isr.list[i]);
+    for (int32_t i = 0; i < state->isr.count; i++) {
+        const struct core_broker *b = control_broker_find(c, state->isr.list[i]);
         if (b != NULL && b->model.epoch > mzxid) {
-            ids_add(&p->suspects, b->model.id);
+            return true;
         }
     }
-    if (p->suspects.count == p->state.isr.count) {
-        p->is_leader_suspect = ids_has(&p->suspects, p->state.leader);
-        ids_clear(&p->suspects);
-    }
+    return false;
 }
 
 static void partition_load(struct control *c, struct core_partition *p,
@@ -190,9 +187,8 @@ static void partition_load(struct control *c, struct core_partition *p,
         model_partition_state_copy(&p->state, state);
         p->has_state = true;
         p->topic->stateless_count--;
-        if (read->state_mzxids != NULL) {
-            suspects_find(c, p, read->state_mzxids[p->index]);
-        }
+        p->needs_raise =
+            read->state_mzxids != NULL && has_restarted(c, state, read->state_mzxids[p->index]);
     }
     control_move_resume(c, p);
 }

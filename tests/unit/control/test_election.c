@@ -57,6 +57,7 @@ static void a_clean_leader_ends_recovery(void **state)
     (void)state;
     world_with(&w, 3, "1,2");
     world_kill(&w, 1);
+    world_run(&w);
     world_kill(&w, 2);
     world_run(&w);
     world_start(&w, 1);

@@ -34,6 +34,94 @@ static void a_death_during_a_write_is_seen_after_it(void **state)
     world_deinit(&w);
 }
 
+/* A broker that lost power looks alive until its session ends. */
+static void the_last_member_must_show_that_it_lives(void **state)
+{
+    struct world w;
+    (void)state;
+    world_with(&w, 3, "1,2");
+    w.is_mute[2] = true;
+    world_kill(&w, 1);
+    world_run(&w);
+    assert_string_equal(world_text(&w, "t", 0), "RS[1,2] leader 1 isr [1,2] epoch 0");
+    world_kill(&w, 2);
+    world_run(&w);
+    assert_string_equal(world_text(&w, "t", 0), "RS[1,2] leader -1 isr [1,2] epoch 1");
+    world_start(&w, 1);
+    world_run(&w);
+    assert_string_equal(world_text(&w, "t", 0), "RS[1,2] leader 1 isr [1] epoch 2");
+    world_deinit(&w);
+}
+
+/* An answer that was under way before counts for nothing. */
+static void an_earlier_answer_is_no_sign_of_life(void **state)
+{
+    struct world w;
+    (void)state;
+    world_with(&w, 3, "1,2");
+    w.holds_answers = true;
+    assert_int_equal(world_elect_leader(&w, "t", 0, true), KERR_ELECTION_NOT_NEEDED);
+    world_run(&w);
+    w.is_mute[2] = true;
+    world_kill(&w, 1);
+    world_event(&w, &(struct control_event){
+                        .kind = CONTROL_ON_ANSWER,
+                        .send_kind = CONTROL_SEND_LEADER_AND_ISR,
+                        .from = {2, w.brokers[2].epoch},
+                        .send_id = 1,
+                        .answers = &(struct control_answer_partition){.topic = slice_str("t")},
+                        .answer_count = 1});
+    world_run(&w);
+    assert_string_equal(world_text(&w, "t", 0), "RS[1,2] leader 1 isr [1,2] epoch 0");
+    world_deinit(&w);
+}
+
+/* As a broker does it that comes back after a power loss. */
+static void leave_from_outside(struct world *w, int32_t broker)
+{
+    struct model_partition_state *s = world_state(w, "t", 0);
+    ids_remove(&s->isr, broker);
+    s->leader = s->leader == broker ? MODEL_LEADER_NONE : s->leader;
+    s->leader_epoch++;
+    s->version++;
+}
+
+static void a_change_from_outside_is_found_and_told(void **state)
+{
+    struct world w;
+    (void)state;
+    world_with(&w, 3, "1,2,3");
+    leave_from_outside(&w, 3);
+    buf_clear(&w.sent);
+    world_kill(&w, 3);
+    world_run(&w);
+    assert_string_equal(world_text(&w, "t", 0), "RS[1,2,3] leader 1 isr [1,2] epoch 1");
+    assert_non_null(strstr(buf_text(&w.sent), "1 state t-0 leader 1 epoch 1"));
+    assert_non_null(strstr(buf_text(&w.sent), "2 state t-0 leader 1 epoch 1"));
+    assert_int_equal(world_isr(&w, "t", 0, "1"), 0); /* the leader may go on */
+    world_deinit(&w);
+}
+
+/* What the controller remembers of a member that comes back is not told before it is known to be so. */
+static void a_member_that_left_from_outside_is_not_elected(void **state)
+{
+    struct world w;
+    (void)state;
+    world_with(&w, 3, "1,2");
+    world_resign(&w);
+    w.is_registered[1] = false;
+    w.is_mute[2] = true;
+    world_elect(&w); /* waits for a sign of life of 2 */
+    world_run(&w);
+    leave_from_outside(&w, 1);
+    buf_clear(&w.sent);
+    world_start(&w, 1);
+    world_run(&w);
+    assert_string_equal(world_text(&w, "t", 0), "RS[1,2] leader 2 isr [2] epoch 2");
+    assert_null(strstr(buf_text(&w.sent), "state t-0 leader 1"));
+    world_deinit(&w);
+}
+
 static void a_state_of_a_newer_controller_ends_the_role(void **state)
 {
     struct world w;
@@ -52,7 +140,7 @@ static void a_state_that_vanished_is_left_alone(void **state)
 {
     struct world w;
     (void)state;
-    world_with(&w, 3, "1,2");
+    world_with(&w, 3, "1,2,3");
     world_kill(&w, 1);
     struct world_write *k = CONTAINER_OF(list_pop(&w.writes), struct world_write, link);
     world_event(&w, &(struct control_event){.kind = CONTROL_ON_WRITE_DONE,
@@ -91,6 +179,10 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(requests_wait_for_the_write_that_is_out),
         cmocka_unit_test(a_death_during_a_write_is_seen_after_it),
+        cmocka_unit_test(the_last_member_must_show_that_it_lives),
+        cmocka_unit_test(an_earlier_answer_is_no_sign_of_life),
+        cmocka_unit_test(a_change_from_outside_is_found_and_told),
+        cmocka_unit_test(a_member_that_left_from_outside_is_not_elected),
         cmocka_unit_test(a_state_of_a_newer_controller_ends_the_role),
         cmocka_unit_test(a_state_that_vanished_is_left_alone),
         cmocka_unit_test(a_state_left_by_an_earlier_controller_is_taken_over),

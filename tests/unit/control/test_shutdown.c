@@ -49,6 +49,20 @@ static void what_it_must_go_on_leading_is_named(void **state)
     world_deinit(&w);
 }
 
+/* The leader is dead: whoever leaves then could be the last one alive that has everything. */
+static void nobody_leaves_the_isr_of_a_dead_leader(void **state)
+{
+    struct world w;
+    (void)state;
+    world_with(&w, 2, "1,2");
+    w.is_mute[2] = true;
+    world_kill(&w, 1);
+    world_run(&w);
+    assert_string_equal(shut_down(&w, 2, w.brokers[2].epoch), "");
+    assert_string_equal(world_text(&w, "t", 0), "RS[1,2] leader -1 isr [1,2] epoch 1");
+    world_deinit(&w);
+}
+
 static void strangers_are_refused(void **state)
 {
     struct world w;
@@ -85,6 +99,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(its_leaderships_move_and_it_leaves_every_isr),
         cmocka_unit_test(what_it_must_go_on_leading_is_named),
+        cmocka_unit_test(nobody_leaves_the_isr_of_a_dead_leader),
         cmocka_unit_test(strangers_are_refused),
         cmocka_unit_test(a_restart_ends_the_shutdown),
     };

@@ -86,7 +86,7 @@ static void a_state_that_cannot_be_stored_ends_the_role(void **state)
 {
     struct world w;
     (void)state;
-    world_with(&w, 2, "1,2");
+    world_with(&w, 3, "1,2,3");
     world_kill(&w, 1);
     struct world_write *k = CONTAINER_OF(list_pop(&w.writes), struct world_write, link);
     world_event(&w, &(struct control_event){.kind = CONTROL_ON_WRITE_DONE,
