@@ -18,6 +18,12 @@ static void on_ready(void *arg)
     sim_trace(b->cluster->world, "broker %d is ready", b->id);
 }
 
+static void on_log(void *arg, const char *line)
+{
+    struct cluster_broker *b = arg;
+    sim_trace(b->cluster->world, "broker %d: %s", b->id, line);
+}
+
 void cluster_broker_start(struct cluster_broker *b)
 {
     static const char *const log_dirs[] = {"/data"};
@@ -40,6 +46,8 @@ void cluster_broker_start(struct cluster_broker *b)
                                    .log_dirs = log_dirs,
                                    .log_dir_count = 1,
                                    .session_timeout_ms = CLUSTER_SESSION_MS,
+                                   .log = on_log,
+                                   .log_arg = b,
                                    .settings = settings,
                                    .setting_count = ARRAY_LEN(settings)};
     struct errmsg em = {""};

@@ -33,6 +33,18 @@ static void topic_observed(void *arg, const struct metastore_result *result)
     c->topic = topic;
 }
 
+static void state_trace(struct cluster *c, int32_t partition,
+                        const struct model_partition_state *state)
+{
+    char isr[64] = "";
+    size_t used = 0;
+    for (int32_t i = 0; i < state->isr.count && used < sizeof isr; i++) {
+        used += (size_t)snprintf(isr + used, sizeof isr - used, " %d", state->isr.list[i]);
+    }
+    sim_trace(c->world, "stored: partition %d leader %d epoch %d ISR%s", partition, state->leader,
+              state->leader_epoch, isr);
+}
+
 static void state_observed(void *arg, const struct metastore_result *result)
 {
     struct state_read *read = arg;
@@ -44,6 +56,9 @@ static void state_observed(void *arg, const struct metastore_result *result)
         if (metastore_partition_state_decode(result->data, &state, &em) != 0) {
             cluster_fail(c, "state znode of %d: %s", read->partition, em.text);
         } else {
+            if (!model_partition_state_equal(&state, &c->states[read->partition])) {
+                state_trace(c, read->partition, &state);
+            }
             model_partition_state_deinit(&c->states[read->partition]);
             c->states[read->partition] = state;
         }
@@ -109,6 +124,11 @@ bool cluster_is_settled(struct cluster *c)
 {
     if (c->reads_due > 0 || c->topic.partition_count != c->partition_count) {
         return false;
+    }
+    for (int32_t i = 0; i < c->broker_count; i++) {
+        if (c->brokers[i].broker == NULL || !broker_is_ready(c->brokers[i].broker)) {
+            return false; /* until it registers, the ISRs may still show its former life */
+        }
     }
     for (int32_t p = 0; p < c->partition_count; p++) {
         const struct assignment *a = &c->topic.partitions[p];

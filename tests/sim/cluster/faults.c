@@ -6,6 +6,8 @@
  */
 #include "sim/cluster/cluster.h"
 
+#define OBSERVE_MS 100
+
 static void plan_start(struct cluster_broker *b)
 {
     b->start_at_ms = sim_world_now_ms(b->cluster->world) + prng_range(b->cluster->prng, 100, 8000);
@@ -25,13 +27,28 @@ static void controlled_stop_done(void *arg)
     ((struct cluster_broker *)arg)->is_stopped = true;
 }
 
-/* Every broker up, registered, and in every ISR that lists it, as the metastore said last. */
-static bool power_loss_is_allowed(const struct cluster *c)
+static bool is_observed(void *arg)
+{
+    return ((struct cluster *)arg)->reads_due == 0;
+}
+
+/* What the metastore says at this moment: a step ago an ISR may have had more members. */
+static bool observe_now(struct cluster *c)
+{
+    if (!sim_world_run(c->world, OBSERVE_MS, is_observed, c)) {
+        return false;
+    }
+    cluster_observe(c);
+    return sim_world_run(c->world, OBSERVE_MS, is_observed, c);
+}
+
+/* Every broker up, registered, and in every ISR that lists it, as the metastore says now. */
+static bool power_loss_is_allowed(struct cluster *c)
 {
     if (c->options.loses_last_replica) {
         return true;
     }
-    if (c->topic.partition_count < c->partition_count || c->reads_due > 0) {
+    if (!observe_now(c) || c->topic.partition_count < c->partition_count) {
         return false;
     }
     for (int32_t i = 0; i < c->broker_count; i++) {
