@@ -13,6 +13,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#define VALUE_LEN_MAX 32767 /* bytes; the protocol has no longer strings to describe it with */
+
 int config_count(enum config_scope scope)
 {
     return scope == CONFIG_SCOPE_TOPIC ? (int)CONFIG_TOPIC_COUNT : (int)CONFIG_BROKER_COUNT;
@@ -167,6 +169,9 @@ int config_check(const struct config_def *def, struct slice value, struct errmsg
     char reason[ERRMSG_SIZE];
     if (slice_is_null(value) || memchr(value.ptr, '\0', value.len) != NULL) {
         return refuse(def, slice_str("null"), em, "a value is needed");
+    }
+    if (value.len > VALUE_LEN_MAX) {
+        return refuse(def, value, em, "longer than 32767 bytes");
     }
     switch (def->type) {
     case CONFIG_BOOL:

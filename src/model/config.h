@@ -149,7 +149,7 @@ int config_count(enum config_scope scope);
 const struct config_def *config_def_at(enum config_scope scope, int key);
 /* CONFIG_KEY_NONE when the name is unknown. */
 int config_find(enum config_scope scope, struct slice name);
-/* 0, or -E_INVALID with an em that names key, value and reason. */
+/* 0, or -E_INVALID with an em that names key, value (its beginning) and reason. */
 int config_check(const struct config_def *def, struct slice value, struct errmsg *em) MUST_CHECK;
 
 /* ---- sets ---- */

@@ -4,11 +4,14 @@
  */
 #include "model/config.h"
 
+#include "base/alloc.h"
 #include "base/check.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -114,6 +117,22 @@ static void throttled_replicas_are_numbers(void **state)
     config_set_deinit(&set);
 }
 
+static void values_are_as_long_as_the_protocols_strings(void **state)
+{
+    (void)state;
+    struct config_set set;
+    struct errmsg em;
+    uint8_t *text = xalloc(32768);
+    memset(text, 'x', 32768);
+    config_set_init(&set, CONFIG_SCOPE_BROKER, CONFIG_SOURCE_STATIC, NULL);
+    assert_int_equal(config_set_put(&set, slice_str("broker.rack"), slice_of(text, 32767), &em), 0);
+    assert_int_equal(config_set_put(&set, slice_str("broker.rack"), slice_of(text, 32768), &em),
+                     -E_INVALID);
+    assert_non_null(strstr(em.text, "for configuration broker.rack: longer than 32767 bytes"));
+    config_set_deinit(&set);
+    free(text);
+}
+
 /* retention.ms -> log.retention.ms -> log.retention.minutes -> log.retention.hours. */
 static void retention_falls_back_over_units(void **state)
 {
@@ -199,6 +218,7 @@ int main(void)
         cmocka_unit_test(wrong_values_are_refused_with_key_value_and_reason),
         cmocka_unit_test(topic_value_wins_over_broker_value),
         cmocka_unit_test(throttled_replicas_are_numbers),
+        cmocka_unit_test(values_are_as_long_as_the_protocols_strings),
         cmocka_unit_test(retention_falls_back_over_units),
         cmocka_unit_test(synonyms_are_listed_strongest_first),
         cmocka_unit_test(lines_split_at_the_first_equals_sign),
