@@ -128,28 +128,41 @@ static int set_rates(struct cli_reassign *run, const struct cli_throttle *thrott
     return exit_code;
 }
 
+static int set_all(struct cli_reassign *run, const struct cli_throttle *throttle)
+{
+    buf_put_str(text_of(run), "Warning: You must run --verify periodically, until the "
+                              "reassignment completes, to ensure the throttle is removed.\n");
+    if (run->options.throttle == 0) {
+        buf_put_str(&run->terminal->err,
+                    "A throttle of 0 lets nothing pass: the moves wait until it is raised.\n");
+    }
+    int exit_code = set_lists(run, throttle);
+    if (exit_code == CLI_EXIT_OK) {
+        exit_code = set_rates(run, throttle);
+    }
+    if (exit_code == CLI_EXIT_OK) {
+        buf_putf(text_of(run), "The inter-broker throttle limit was set to %" PRId64 " B/s\n",
+                 run->options.throttle);
+    }
+    return exit_code;
+}
+
 int cli_reassign_set_throttle(struct cli_reassign *run, const struct cli_plan *plan,
                               const struct klamm_topics *topics)
 {
     struct cli_throttle *throttle = cli_throttle_new(plan, topics, run->running);
+    const struct cli_throttle_topic *too_long = cli_throttle_too_long(throttle);
     int exit_code = CLI_EXIT_OK;
     if (!throttle->copies) {
         buf_put_str(&run->terminal->err, "Nothing is copied: no throttle is set.\n");
+    } else if (too_long != NULL) {
+        buf_putf(&run->terminal->out,
+                 "Error: topic %s: its list of throttled replicas is longer than the %d bytes that "
+                 "a setting can have; move fewer of its partitions at a time\n",
+                 too_long->name, CLI_THROTTLE_LIST_MAX);
+        exit_code = CLI_EXIT_FAILED;
     } else {
-        buf_put_str(text_of(run), "Warning: You must run --verify periodically, until the "
-                                  "reassignment completes, to ensure the throttle is removed.\n");
-        if (run->options.throttle == 0) {
-            buf_put_str(&run->terminal->err,
-                        "A throttle of 0 lets nothing pass: the moves wait until it is raised.\n");
-        }
-        exit_code = set_lists(run, throttle);
-        if (exit_code == CLI_EXIT_OK) {
-            exit_code = set_rates(run, throttle);
-        }
-        if (exit_code == CLI_EXIT_OK) {
-            buf_putf(text_of(run), "The inter-broker throttle limit was set to %" PRId64 " B/s\n",
-                     run->options.throttle);
-        }
+        exit_code = set_all(run, throttle);
     }
     cli_throttle_free(throttle);
     return exit_code;

@@ -203,3 +203,15 @@ void cli_throttle_free(struct cli_throttle *throttle)
     free(throttle->brokers);
     free(throttle);
 }
+
+const struct cli_throttle_topic *cli_throttle_too_long(const struct cli_throttle *throttle)
+{
+    for (int32_t i = 0; i < throttle->topic_count; i++) {
+        const struct cli_throttle_topic *topic = &throttle->topics[i];
+        if (strlen(topic->leaders) > CLI_THROTTLE_LIST_MAX ||
+            strlen(topic->followers) > CLI_THROTTLE_LIST_MAX) {
+            return topic;
+        }
+    }
+    return NULL;
+}

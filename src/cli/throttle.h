@@ -8,6 +8,8 @@
 
 #include "cli/plan.h"
 
+#define CLI_THROTTLE_LIST_MAX 32767 /* bytes; the protocol has no longer strings */
+
 struct cli_throttle_topic {
     const char *name; /* borrowed from the plan or from the running moves */
     char *leaders;    /* "0:1,0:2": distinct, in the order of strings; may be "" */
@@ -27,5 +29,8 @@ struct cli_throttle *cli_throttle_new(const struct cli_plan *plan,
                                       const struct klamm_topics *topics,
                                       const struct klamm_reassignments *running);
 void cli_throttle_free(struct cli_throttle *throttle); /* NULL is fine */
+/* The first topic with a list that no server can take, or NULL. */
+const struct cli_throttle_topic *cli_throttle_too_long(const struct cli_throttle *throttle);
+
 /* Sorts ascending and drops repeats; returns how many stay. */
 int32_t cli_throttle_sort_ids(int32_t *ids, int32_t count);

@@ -146,6 +146,18 @@ class Throttle(ClusterTest):
             self.cluster.dev("start", "6")
         self.wait_held("orphan", (None, None), {})
 
+    def test_a_list_beyond_the_protocols_strings_is_refused_before_anything_changes(self):
+        rows = [[1, 2, 3]] * 2000
+        self.create("large", *rows)
+        path = self.plan({("large", i): [1, 2, 4] for i in range(len(rows))})
+        result = self.cluster.admin("reassign", "--execute", "--reassignment-json-file", path, "--throttle", "1000",
+                                    check=False)
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("Error: topic large: its list of throttled replicas is longer than the 32767 bytes that a setting can "
+                      "have; move fewer of its partitions at a time\n", result.stdout)
+        self.assertEqual(result.stderr, "Nothing was started.\n")
+        self.assertEqual((self.lists("large"), self.rates(), self.moving()), ((None, None), {}, []))
+
     def test_the_older_request_replaces_all_settings(self):
         self.create("replaced", [1, 2])
         address = self.cluster.bootstrap.split(",")[0]

@@ -4,11 +4,13 @@
  */
 #include "cli/throttle.h"
 
+#include "base/alloc.h"
 #include "base/check.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -159,6 +161,34 @@ static void nothing_receives_where_nothing_is_new(void **state)
     world_deinit(&w);
 }
 
+/* 5000 partitions, each with three sources: some 90 kB, of which the protocol carries 32 kB. */
+static void lists_beyond_the_protocol_are_found(void **state)
+{
+    (void)state;
+    struct klamm_partition *partitions = xalloc(5000 * sizeof *partitions);
+    struct buf entries;
+    buf_init(&entries);
+    for (int32_t i = 0; i < 5000; i++) {
+        partitions[i] = (struct klamm_partition){.index = i, .replicas = IDS(1, 2, 3)};
+        buf_putf(&entries, "%s{\"topic\":\"big\",\"partition\":%d,\"replicas\":[1,2,4]}",
+                 i == 0 ? "" : ",", i);
+    }
+    const struct klamm_topic topic = {"big", .partition_count = 5000, .partitions = partitions};
+    struct world w = {.topics = {.count = 1, .list = &topic}};
+    char *text = slice_dup(buf_slice(&entries));
+    compute(&w, text);
+    const struct cli_throttle_topic *found = cli_throttle_too_long(w.throttle);
+    assert_non_null(found);
+    assert_string_equal(found->name, "big");
+    world_deinit(&w);
+    compute(&w, ENTRY("big", "0", "[1,2,4]"));
+    assert_null(cli_throttle_too_long(w.throttle));
+    world_deinit(&w);
+    free(text);
+    buf_deinit(&entries);
+    free(partitions);
+}
+
 static void ids_are_sorted_and_distinct(void **state)
 {
     (void)state;
@@ -178,6 +208,7 @@ int main(void)
         cmocka_unit_test(moves_outside_the_plan_are_in_the_lists),
         cmocka_unit_test(entries_are_in_the_order_of_strings),
         cmocka_unit_test(nothing_receives_where_nothing_is_new),
+        cmocka_unit_test(lists_beyond_the_protocol_are_found),
         cmocka_unit_test(ids_are_sorted_and_distinct),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
