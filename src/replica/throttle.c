@@ -9,10 +9,11 @@
 
 #include <stdlib.h>
 
-#define RATE_MAX  ((int64_t)1000000000000) /* faster than any machine: no bound */
-#define PIECE_MIN ((int64_t)64 << 10)      /* bytes; smaller pieces cost more than they smooth */
-#define SECOND_US ((int64_t)1000000)
-#define BUCKET_US (SECOND_US / 10)
+#define RATE_MAX    ((int64_t)1000000000000) /* faster than any machine: no bound */
+#define PIECE_MIN   ((int64_t)64 << 10)      /* bytes; smaller pieces cost more than they smooth */
+#define SECOND_US   ((int64_t)1000000)
+#define WAIT_MAX_MS ((int64_t)1000) /* so late a change of rates or lists is seen */
+#define BUCKET_US   (SECOND_US / 10)
 
 static bool is_bound(const struct replica_throttle *t)
 {
@@ -89,12 +90,12 @@ int64_t replica_throttle_wait_ms(struct replica_throttle *t, int64_t now_us)
         return 1;
     }
     if (t->rate == 0) {
-        return SECOND_US / 1000; /* until somebody raises it */
+        return WAIT_MAX_MS;
     }
     fill(t, now_us);
     int64_t missing = MAX(bucket_size(t) / 2 - t->tokens, 0);
     int64_t wait_ms = missing / t->rate * 1000 + missing % t->rate * 1000 / t->rate;
-    return MAX(wait_ms, 1);
+    return MIN(MAX(wait_ms, 1), WAIT_MAX_MS);
 }
 
 /* Digits only, up to end; false when there are none or too many. */

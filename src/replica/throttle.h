@@ -25,7 +25,8 @@ bool replica_throttle_is_exceeded(struct replica_throttle *t, int64_t now_us);
 int32_t replica_throttle_piece(struct replica_throttle *t, int32_t bytes_max, int64_t now_us);
 /* bytes have passed. */
 void replica_throttle_take(struct replica_throttle *t, int64_t bytes, int64_t now_us);
-/* ms until a useful piece may pass again; at least 1. */
+/* ms until a useful piece may pass again, or until the bound should be looked at again because it may
+ * have been changed or lifted: 1 to 1000. */
 int64_t replica_throttle_wait_ms(struct replica_throttle *t, int64_t now_us);
 
 /* Which partitions of a topic are throttled on one broker. Zeroed = none. */

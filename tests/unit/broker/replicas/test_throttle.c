@@ -106,6 +106,35 @@ static void lifted_bound_takes_effect_at_once(void **state)
     world_free(w);
 }
 
+/* A rate so low that what is owed after the first piece would take minutes: raising it, or taking the
+ * partition off the list, is heard within a second on either side. */
+static void let_go_partition_moves_on(void **state)
+{
+    (void)state;
+    for (int by_rate = 0; by_rate <= 1; by_rate++) {
+        for (int at_leader = 0; at_leader <= 1; at_leader++) {
+            struct world_partition *p;
+            struct world_partition *q;
+            struct world *w = moving(&p, &q, at_leader ? "*" : NULL, at_leader ? NULL : "*");
+            struct replicas *throttled = world_replicas(w, at_leader ? 1 : 2);
+            replicas_set_throttle(throttled, (struct replicas_rates){.leader = 10, .follower = 10});
+            world_pass(w, 3000);
+            assert_true(world_info(w, 2, p).log_end < 60000);
+            if (by_rate) {
+                replicas_set_throttle(
+                    throttled, (struct replicas_rates){.leader = INT64_MAX, .follower = INT64_MAX});
+            } else {
+                w->leader_throttled = w->follower_throttled = NULL;
+                replicas_topic_config_changed(throttled, "orders");
+            }
+            world_pass(w, 2000);
+            assert_int_equal(world_info(w, 2, p).log_end, 60000);
+            assert_int_equal(world_info(w, 2, q).log_end, 60000);
+            world_free(w);
+        }
+    }
+}
+
 /* A member in sync is served beyond the rate, or the throttle would shrink the set. */
 static void member_in_sync_is_not_held_back(void **state)
 {
@@ -129,6 +158,7 @@ int main(void)
         cmocka_unit_test(leader_keeps_the_rate),
         cmocka_unit_test(follower_keeps_the_rate),
         cmocka_unit_test(lifted_bound_takes_effect_at_once),
+        cmocka_unit_test(let_go_partition_moves_on),
         cmocka_unit_test(member_in_sync_is_not_held_back),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
