@@ -3,6 +3,7 @@
 import json
 import os
 import subprocess
+import tempfile
 import time
 import unittest
 
@@ -62,3 +63,35 @@ class ClusterTest(unittest.TestCase):
     def consume(self, topic, *options):
         """All records of the topic, as lines."""
         return kcat("-b", self.cluster.bootstrap, "-t", topic, "-C", "-e", "-q", "-o", "beginning", *options).stdout.splitlines()
+
+    def plan(self, entries, **more):
+        """A plan file of {(topic, partition): replicas}; more: further keys of each entry."""
+        handle, path = tempfile.mkstemp(suffix=".json", dir=self.cluster.root)
+        with os.fdopen(handle, "w") as file:
+            json.dump({"version": 1, "partitions": [{"topic": t, "partition": p, "replicas": r, **more}
+                                                    for (t, p), r in entries.items()]}, file)
+        return path
+
+    def status(self):
+        """What `klamm dev status` tells, {id: row}."""
+        return {b["id"]: b for b in json.loads(self.cluster.dev("status", "--json").stdout)["brokers"]}
+
+    def address(self, broker):
+        return "127.0.0.1:%d" % self.status()[broker]["port"]
+
+    def controller(self):
+        """The id of the active controller, waited for."""
+        return wait_until("a controller", lambda: [b for b, row in self.status().items() if row["is_controller"]])[0]
+
+    def folders(self, topic, partition=0):
+        """Ids of the brokers that have something of the partition on disk, deleted or not."""
+        start = "%s-%d" % (topic, partition)
+        return {b for b, row in self.status().items()
+                if any(name == start or name.startswith(start + ".") for name in os.listdir(row["directory"]))}
+
+    def log_bytes(self, topic, broker, partition=0):
+        """Size of the partition's records on that broker; 0 without any."""
+        folder = os.path.join(self.status()[broker]["directory"], "%s-%d" % (topic, partition))
+        if not os.path.isdir(folder):
+            return 0
+        return sum(os.path.getsize(os.path.join(folder, name)) for name in os.listdir(folder) if name.endswith(".log"))

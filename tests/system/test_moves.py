@@ -1,8 +1,5 @@
 """Moves with real processes under load: rows 16 to 38 of the reassignment specification's section 15 that a client sees."""
 
-import json
-import os
-import tempfile
 import unittest
 
 from support import ClusterTest, wait_until
@@ -12,15 +9,11 @@ LINES = ["line %06d %s" % (i, "payload " * 20) for i in range(20000)]
 
 class Moves(ClusterTest):
     brokers = 6
-    options = ("--set", "log.segment.delete.delay.ms=500")
+    options = ("--port", "0", "--set", "log.segment.delete.delay.ms=500")
 
     def plan(self, topic, *rows):
         """A plan file: row i is the target of partition i, None leaves it out."""
-        handle, path = tempfile.mkstemp(suffix=".json", dir=self.cluster.root)
-        with os.fdopen(handle, "w") as file:
-            json.dump({"version": 1, "partitions": [{"topic": topic, "partition": i, "replicas": row}
-                                                    for i, row in enumerate(rows) if row is not None]}, file)
-        return path
+        return super().plan({(topic, i): row for i, row in enumerate(rows) if row is not None})
 
     def reassign(self, action, path, *options, check=True):
         return self.cluster.admin("reassign", action, "--reassignment-json-file", path, *options, check=check)
@@ -31,15 +24,6 @@ class Moves(ClusterTest):
 
     def replicas(self, topic):
         return [p["replicas"] for p in self.partitions(topic)]
-
-    def folders(self, topic):
-        """Brokers that have a folder of the topic's partition 0, by what lies on disk."""
-        found = set()
-        for root, directories, _ in os.walk(self.cluster.directory):
-            for name in directories:
-                if name.startswith(topic + "-0"):
-                    found.add(os.path.relpath(os.path.join(root, name), self.cluster.directory).split(os.sep)[0])
-        return found
 
     def test_row_24_a_full_move_loses_and_repeats_nothing(self):
         self.create("full", [1, 2, 3])
@@ -121,6 +105,7 @@ class Moves(ClusterTest):
         self.assertEqual(self.cluster.process.poll(), None)
         self.cluster.process.terminate()
         self.assertEqual(self.cluster.process.wait(60), 0)
+        self.cluster.process.stdout.close()
         self.cluster.start()
         wait_until("leaders", lambda: all(p["leader"] >= 0 for p in self.partitions("kept")))
         self.assertEqual(self.consume("kept"), LINES[:2000])

@@ -28,14 +28,6 @@ class ReassignCli(ClusterTest):
         cls.live = [b for b in range(1, 7) if b != cls.silent]
         cls.cluster.dev("kill", str(cls.silent))
 
-    def plan(self, entries, **more):
-        """A plan file of {(topic, partition): replicas}."""
-        handle, path = tempfile.mkstemp(suffix=".json", dir=self.cluster.root)
-        with os.fdopen(handle, "w") as file:
-            json.dump({"version": 1, "partitions": [{"topic": t, "partition": p, "replicas": r, **more}
-                                                    for (t, p), r in entries.items()]}, file)
-        return path
-
     def reassign(self, action, path=None, *options):
         file = ("--reassignment-json-file", path) if path else ()
         result = self.cluster.admin("reassign", action, *file, *options, check=False)

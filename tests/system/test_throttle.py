@@ -5,8 +5,6 @@ beside it copies while the test waits for its end.
 """
 
 import json
-import os
-import tempfile
 import unittest
 
 import configs
@@ -20,13 +18,6 @@ SMALL = ("-X", "batch.size=16384", "-X", "compression.codec=none")
 
 class Throttle(ClusterTest):
     brokers = 6
-
-    def plan(self, entries):
-        handle, path = tempfile.mkstemp(suffix=".json", dir=self.cluster.root)
-        with os.fdopen(handle, "w") as file:
-            json.dump({"version": 1, "partitions": [{"topic": t, "partition": p, "replicas": r}
-                                                    for (t, p), r in entries.items()]}, file)
-        return path
 
     def reassign(self, action, path=None, *options):
         file = ("--reassignment-json-file", path) if path else ()
@@ -45,15 +36,10 @@ class Throttle(ClusterTest):
 
     # ---- what brokers hold ----
 
-    def brokers_now(self):
-        """The running ones: {id: {"port": ..., "directory": ...}}."""
-        listed = json.loads(self.cluster.dev("status", "--json").stdout)["brokers"]
-        return {b["id"]: b for b in listed if b["state"] == "running"}
-
     def rates(self):
         """{broker: its two rates} where any is set."""
         held = {b: configs.describe("127.0.0.1:%d" % row["port"], configs.BROKER, str(b))
-                for b, row in self.brokers_now().items()}
+                for b, row in self.status().items() if row["state"] == "running"}
         return {b: tuple(h.get(rate) for rate in RATES) for b, h in held.items() if any(rate in h for rate in RATES)}
 
     def lists(self, topic):
@@ -64,14 +50,6 @@ class Throttle(ClusterTest):
         """Brokers hear of a stored setting a moment later."""
         wait_until("settings %s %s of %s" % (lists, rates, topic),
                    lambda: self.lists(topic) == lists and self.rates() == rates)
-
-    def arrived(self, topic, broker):
-        """Bytes of partition 0's log on that broker."""
-        total = 0
-        for root, _, names in os.walk(self.brokers_now()[broker]["directory"]):
-            if os.path.basename(root) == topic + "-0":
-                total += sum(os.path.getsize(os.path.join(root, name)) for name in names if name.endswith(".log"))
-        return total
 
     # ---- tests ----
 
@@ -100,7 +78,7 @@ class Throttle(ClusterTest):
         self.create("free", [1, 2])
         self.produce("slow", LINES, *SMALL)
         self.produce("free", LINES, *SMALL)
-        size = self.arrived("slow", 1)
+        size = self.log_bytes("slow", 1)
         self.assertGreater(size, 10 << 20)
         slow = self.plan({("slow", 0): [3, 4]})
         free = self.plan({("free", 0): [3, 4]})
@@ -109,7 +87,7 @@ class Throttle(ClusterTest):
         wait_until("the unthrottled move to end", lambda: self.moving() == ["slow"])
         self.assertEqual(self.partitions("free")[0]["replicas"], [3, 4])
         for broker in (3, 4):
-            self.assertLess(self.arrived("slow", broker), size // 4)
+            self.assertLess(self.log_bytes("slow", broker), size // 4)
 
         done = "Status of partition reassignment:\nReassignment of partition free-0 is completed.\n\n"
         self.assertEqual(self.reassign("--verify", free), done)
