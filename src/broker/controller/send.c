@@ -1,8 +1,9 @@
 /*
- * Requests to brokers: one queue and one connection for each, one request in flight, the same request
- * again after 100 ms when it fails, until the broker leaves the registered set (docs/spec/
- * zookeeper-mode.md section 6). Order is kept for each broker. Invariant: a queue belongs to one
- * registration (broker epoch); with another epoch it starts empty. Runs on the driver's env.
+ * Requests to brokers: one queue and one connection for each, one request in flight; it is sent again
+ * after 100 ms when it failed, or found the broker not registered yet, until the broker leaves the
+ * registered set (docs/spec/zookeeper-mode.md section 6). Order is kept for each broker. Invariant: a
+ * queue belongs to one registration (broker epoch); with another epoch it starts empty. Runs on the
+ * driver's env.
  */
 #include "broker/controller/private.h"
 
@@ -112,6 +113,11 @@ static void answered(void *arg, int err, struct block *frame, struct slice paylo
     arena_init(&a, ANSWER_BYTES_MAX);
     if (err == 0) {
         err = controller_decode_answer(payload, request->kind, &a, &event);
+    }
+    if (err == 0 && event.error == KERR_STALE_BROKER_EPOCH) {
+        /* It has not heard yet that it is registered; or it is another life than is meant, and then
+         * this registration, and the queue with it, is about to go. */
+        err = -E_STALE;
     }
     if (err != 0) {
         env_timer_start(&p->retry_timer, RETRY_MS);

@@ -35,6 +35,7 @@ struct cluster_broker {
     int64_t epoch;   /* -1 until registered */
     struct buf told; /* "leader t-0 1 epoch 0;" in order of arrival */
     int32_t told_count;
+    int32_t refusals; /* so many LeaderAndIsr find it unregistered */
 };
 
 struct cluster {
@@ -87,6 +88,12 @@ static inline void told_leaders(struct cluster_broker *b, struct reader *r, stru
     wire_leader_and_isr_response_init(&out);
     CHECK(wire_leader_and_isr_request_decode(&m, r, 7, a) == 0);
     CHECK(m.broker_epoch == b->epoch);
+    if (b->refusals > 0) {
+        b->refusals--;
+        out.error_code = KERR_STALE_BROKER_EPOCH;
+        wire_leader_and_isr_response_encode(&out, answer, 7);
+        return;
+    }
     out.topics = arena_array(a, (size_t)m.topic_states_count + 1, sizeof *out.topics);
     out.topics_count = m.topic_states_count;
     for (int32_t i = 0; i < m.topic_states_count; i++) {

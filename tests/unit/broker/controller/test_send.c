@@ -58,11 +58,32 @@ static void a_new_registration_starts_with_the_whole_metadata(void **state)
     cluster_free(k);
 }
 
+/* The controller may see a registration before the broker does. */
+static void a_broker_that_is_not_registered_yet_is_told_again(void **state)
+{
+    (void)state;
+    struct cluster *k = cluster_new(3, 3);
+    int32_t id = cluster_wait_controller(k);
+    cluster_run(k, 1000);
+    int32_t other = id == 1 ? 2 : 1;
+    int32_t list[] = {id, other};
+    k->brokers[other].refusals = 3;
+    assert_string_equal(cluster_create(k, id, "a", 1, (struct ids){.count = 2, .list = list}),
+                        "0;");
+    cluster_run(k, 1000);
+    assert_int_equal(k->brokers[other].refusals, 0);
+    char *expected = xasprintf("leader a-0 %d epoch 0;", id);
+    assert_non_null(strstr(cluster_text(&k->brokers[other].told), expected));
+    free(expected);
+    cluster_free(k);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_cut_off_broker_gets_everything_in_order_later),
         cmocka_unit_test(a_new_registration_starts_with_the_whole_metadata),
+        cmocka_unit_test(a_broker_that_is_not_registered_yet_is_told_again),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
