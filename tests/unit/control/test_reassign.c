@@ -153,6 +153,8 @@ static void row_07_dead_brokers_may_stay(void **state)
     world_run(&w);
     const struct wish wishes[] = {{"t", 0, "1,2"}, {"t", 1, "3,1"}, {"t", 2, "1,2,3,4"}};
     assert_string_equal(alter_all(&w, wishes, 3), "0 0 0");
+    assert_string_equal(world_text(&w, "t", 0), "RS[1,2] leader 1 isr [1,2] epoch 2");
+    assert_text(world_list(&w), "t-1 RS[3,1,2] AR[] RR[2]\nt-2 RS[1,2,3,4] AR[4] RR[]\n");
     world_deinit(&w);
 }
 
@@ -166,6 +168,8 @@ static void row_08_a_broker_that_shuts_down_is_no_target(void **state)
     world_request(&w, &request);
     world_run(&w);
     assert_int_equal(world_alter(&w, "t", 0, "1,3"), KERR_INVALID_REPLICA_ASSIGNMENT);
+    assert_int_equal(node_writes(&w), 0);
+    assert_string_equal(world_text(&w, "t", 0), "RS[1,2] leader 1 isr [1,2] epoch 0");
     world_deinit(&w);
 }
 
@@ -265,20 +269,6 @@ static void a_factor_change_can_be_forbidden(void **state)
 
 /* ---- 15.2 normal course ---- */
 
-static void row_16_trace_2_factor_one(void **state)
-{
-    struct world w;
-    (void)state;
-    world_with(&w, 2, "1");
-    assert_int_equal(world_alter(&w, "t", 0, "2"), 0);
-    assert_string_equal(world_text(&w, "t", 0), "RS[2,1] AR[2] RR[1] leader 1 isr [1] epoch 1");
-    assert_int_equal(world_isr(&w, "t", 0, "1,2"), 0);
-    assert_string_equal(world_text(&w, "t", 0), "RS[2] leader 2 isr [2] epoch 3");
-    assert_int_equal(node_writes(&w), 2);
-    assert_int_equal(control_writes_pending(w.core), 0);
-    world_deinit(&w);
-}
-
 /* The lines of sent for one broker, without metadata. */
 static const char *sent_to(struct world *w, int32_t broker)
 {
@@ -297,6 +287,22 @@ static const char *sent_to(struct world *w, int32_t broker)
     free(prefix);
     buf_deinit(&b);
     return text;
+}
+
+static void row_16_trace_2_factor_one(void **state)
+{
+    struct world w;
+    (void)state;
+    world_with(&w, 2, "1");
+    assert_int_equal(world_alter(&w, "t", 0, "2"), 0);
+    assert_string_equal(world_text(&w, "t", 0), "RS[2,1] AR[2] RR[1] leader 1 isr [1] epoch 1");
+    buf_clear(&w.sent);
+    assert_int_equal(world_isr(&w, "t", 0, "1,2"), 0);
+    assert_string_equal(world_text(&w, "t", 0), "RS[2] leader 2 isr [2] epoch 3");
+    assert_string_equal(sent_to(&w, 1), "stop t-0 epoch 3; stop-delete t-0 epoch 3; ");
+    assert_int_equal(node_writes(&w), 2);
+    assert_int_equal(control_writes_pending(w.core), 0);
+    world_deinit(&w);
 }
 
 static void row_17_trace_1_requests_leave_in_order(void **state)
@@ -319,6 +325,12 @@ static void row_17_trace_1_requests_leave_in_order(void **state)
     for (int32_t id = 4; id <= 6; id++) {
         assert_string_equal(sent_to(&w, id), "state t-0 leader 4 epoch 2 RS[4,5,6]; "
                                              "state t-0 leader 4 epoch 3 RS[4,5,6]; ");
+    }
+    const char *end = strstr(buf_text(&w.sent), "stop-delete");
+    for (int32_t id = 1; id <= 6; id++) {
+        char *line = xasprintf("%d metadata t-0 leader 4 epoch 3 RS[4,5,6]\n", id);
+        assert_non_null(strstr(end, line));
+        free(line);
     }
     world_deinit(&w);
 }
@@ -347,8 +359,10 @@ static void row_19_20_traces_5_6_7_removal_ends_within_the_call(void **state)
     assert_int_equal(world_isr(&w, "t", 1, "1,2"), 0);
     assert_int_equal(world_alter(&w, "t", 1, "1,2"), 0);
     assert_string_equal(world_text(&w, "t", 1), "RS[1,2] leader 1 isr [1,2] epoch 1");
+    buf_clear(&w.sent);
     assert_int_equal(world_alter(&w, "t", 2, "2,3"), 0);
     assert_string_equal(world_text(&w, "t", 2), "RS[2,3] leader 2 isr [2,3] epoch 2");
+    assert_string_equal(sent_to(&w, 1), "stop t-2 epoch 2; stop-delete t-2 epoch 2; ");
     world_deinit(&w);
 }
 
@@ -385,6 +399,23 @@ static void row_23_partitions_of_one_topic_do_not_disturb_each_other(void **stat
     world_deinit(&w);
 }
 
+/* Broker 1 leads t-0 and proposes this ISR; nothing has run yet. */
+static void isr_propose(struct world *w, const char *list)
+{
+    const struct model_partition_state *s = world_state(w, "t", 0);
+    int32_t isr[WORLD_BROKERS];
+    struct control_isr_entry entry = {.topic_id = world_topic(w, "t")->node.id,
+                                      .leader_epoch = s->leader_epoch,
+                                      .partition_epoch = s->version,
+                                      .isr = isr,
+                                      .isr_count = list_parse(list, isr)};
+    struct control_request request = {
+        .kind = CONTROL_ALTER_PARTITION,
+        .alter_partition = {
+            .broker = 1, .broker_epoch = w->brokers[1].epoch, .entries = &entry, .count = 1}};
+    world_request(w, &request);
+}
+
 static void row_27_28_only_the_last_member_completes(void **state)
 {
     struct world w;
@@ -397,8 +428,15 @@ static void row_27_28_only_the_last_member_completes(void **state)
     assert_int_equal(world_state(&w, "t", 0)->version, version + 2);
     assert_int_equal(world_state(&w, "t", 0)->leader_epoch, 1);
     assert_text(world_list(&w), "t-0 RS[4,5,6,1,2,3] AR[4,5,6] RR[1,2,3]\n");
-    assert_int_equal(world_isr(&w, "t", 0, "1,2,3,4,5,6"), 0);
+    isr_propose(&w, "1,2,3,4,5,6");
+    buf_clear(&w.sent);
+    world_write_some(&w, 1);
     assert_text(&w.reply.text, "0 0 leader 1 epoch 1 isr [1,2,3,4,5,6] version 4\n");
+    /* The leader is answered before anything of the completion is stored or sent. */
+    assert_string_equal(world_text(&w, "t", 0),
+                        "RS[4,5,6,1,2,3] AR[4,5,6] RR[1,2,3] leader 1 isr [1,2,3,4,5,6] epoch 1");
+    assert_null(strstr(buf_text(&w.sent), "state"));
+    world_run(&w);
     assert_string_equal(world_text(&w, "t", 0), "RS[4,5,6] leader 4 isr [4,5,6] epoch 3");
     world_deinit(&w);
 }
@@ -588,6 +626,7 @@ static void row_38_an_adding_replica_counts_as_new_again(void **state)
     world_kill(&w, 4);
     world_run(&w);
     assert_int_equal(world_alter(&w, "t", 0, "1,2,4"), KERR_INVALID_REPLICA_ASSIGNMENT);
+    assert_text(world_list(&w), "t-0 RS[1,2,4,3] AR[4] RR[3]\n");
     world_deinit(&w);
 }
 
@@ -732,17 +771,7 @@ static void row_45_a_controller_that_dies_anywhere(void **state)
         struct control_event done = {0};
         struct control_topic_read read;
         int32_t left = writes;
-        const struct model_partition_state *s = world_state(&w, "t", 0);
-        struct control_isr_entry entry = {.topic_id = world_topic(&w, "t")->node.id,
-                                          .leader_epoch = s->leader_epoch,
-                                          .partition_epoch = s->version,
-                                          .isr = (int32_t[]){1, 2, 3, 4},
-                                          .isr_count = 4};
-        struct control_request request = {
-            .kind = CONTROL_ALTER_PARTITION,
-            .alter_partition = {
-                .broker = 1, .broker_epoch = w.brokers[1].epoch, .entries = &entry, .count = 1}};
-        world_request(&w, &request);
+        isr_propose(&w, "1,2,3,4");
         while (left-- > 0 && !list_is_empty(&w.writes)) {
             world_write_carry(&w, &done, &read);
             if (left > 0) {
@@ -825,17 +854,7 @@ static void row_51_no_old_replica_goes_before_a_new_one_leads(void **state)
     assert_int_equal(world_alter(&w, "t", 0, "2"), 0);
     struct control_request request = {
         .kind = CONTROL_SHUTDOWN, .shutdown = {.broker = 2, .broker_epoch = w.brokers[2].epoch}};
-    const struct model_partition_state *s = world_state(&w, "t", 0);
-    struct control_isr_entry entry = {.topic_id = world_topic(&w, "t")->node.id,
-                                      .leader_epoch = s->leader_epoch,
-                                      .partition_epoch = s->version,
-                                      .isr = (int32_t[]){1, 2},
-                                      .isr_count = 2};
-    struct control_request isr = {
-        .kind = CONTROL_ALTER_PARTITION,
-        .alter_partition = {
-            .broker = 1, .broker_epoch = w.brokers[1].epoch, .entries = &entry, .count = 1}};
-    world_request(&w, &isr);
+    isr_propose(&w, "1,2");
     struct control_event done;
     struct control_topic_read read;
     world_write_carry(&w, &done, &read); /* the ISR is {1,2}; before the core hears, 2 dies */
@@ -893,16 +912,7 @@ static void a_target_that_dies_after_b3_gives_the_lead_back(void **state)
     world_with(&w, 2, "1");
     assert_int_equal(world_alter(&w, "t", 0, "2"), 0);
     const struct model_partition_state *s = world_state(&w, "t", 0);
-    struct control_isr_entry entry = {.topic_id = world_topic(&w, "t")->node.id,
-                                      .leader_epoch = s->leader_epoch,
-                                      .partition_epoch = s->version,
-                                      .isr = (int32_t[]){1, 2},
-                                      .isr_count = 2};
-    struct control_request isr = {
-        .kind = CONTROL_ALTER_PARTITION,
-        .alter_partition = {
-            .broker = 1, .broker_epoch = w.brokers[1].epoch, .entries = &entry, .count = 1}};
-    world_request(&w, &isr);
+    isr_propose(&w, "1,2");
     world_write_some(&w, 1); /* the ISR */
     struct control_event done;
     struct control_topic_read read;
