@@ -180,6 +180,33 @@ static void broken_directory_does_not_stop_the_other(void **state)
     world_free(w);
 }
 
+/* Row 70: failed, counted, the other goes on; the next epoch clears the mark. */
+static void fenced_partition_fails_until_its_epoch_is_told(void **state)
+{
+    (void)state;
+    struct world *w = brokers(2);
+    struct world_partition *p = world_create(w, "orders", 0, both, 2);
+    struct world_partition *q = world_create(w, "orders", 1, both, 2);
+    append_at(w, 1, p, 1);
+    world_await_end(w, 2, p, 1);
+    p->leader_epoch++;
+    assert_int_equal(world_send(w, 1, p), KERR_NONE); /* the follower is not told */
+    append_at(w, 1, p, 1);
+    append_at(w, 1, q, 1);
+    world_await_end(w, 2, q, 1);
+    world_pass(w, 1000);
+    struct replicas_metrics metrics;
+    replicas_metrics(world_replicas(w, 2), &metrics);
+    assert_int_equal(metrics.failed_fetches, 1);
+    assert_int_equal(world_info(w, 2, p).log_end, 1);
+    assert_int_equal(world_send(w, 2, p), KERR_NONE);
+    world_await_end(w, 2, p, 2);
+    replicas_metrics(world_replicas(w, 2), &metrics);
+    assert_int_equal(metrics.failed_fetches, 0);
+    world_assert_same_log(w, 1, 2, p);
+    world_free(w);
+}
+
 static void reassignment_bytes_are_counted_apart(void **state)
 {
     (void)state;
@@ -219,6 +246,7 @@ int main(void)
         cmocka_unit_test(epoch_without_records_does_not_keep_a_follower_out),
         cmocka_unit_test(follower_beyond_an_empty_leader_cuts_its_log),
         cmocka_unit_test(broken_directory_does_not_stop_the_other),
+        cmocka_unit_test(fenced_partition_fails_until_its_epoch_is_told),
         cmocka_unit_test(reassignment_bytes_are_counted_apart),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
