@@ -57,9 +57,10 @@ struct cluster_reader {
 
 /* What the operator knows of one partition. */
 struct cluster_move {
-    struct ids origin; /* the list before the first move */
-    struct ids target; /* the last one asked for and accepted */
-    bool is_certain;   /* every request since the origin was read had a known outcome */
+    struct ids origin;  /* the list before the first move */
+    struct ids target;  /* the last one asked for and accepted */
+    bool is_certain;    /* every request since the origin was read had a known outcome */
+    int64_t unknown_ms; /* when a request last had none: it may still be carried out for a while */
 };
 
 struct cluster_operator {

@@ -14,6 +14,7 @@
 
 #define ALTER_VERSION   0
 #define CALL_TIMEOUT_MS 6000
+#define LATE_MS         20000 /* what was asked without an answer is done or forgotten after this */
 
 static void operator_later(struct cluster_operator *op, int64_t min_ms, int64_t max_ms)
 {
@@ -24,6 +25,13 @@ static void operator_later(struct cluster_operator *op, int64_t min_ms, int64_t 
 static struct cluster_move *operator_move(struct cluster_operator *op)
 {
     return &op->moves[op->partition];
+}
+
+/* It may have been carried out, or will be: a controller that is cut off keeps it for a while. */
+static void outcome_unknown(struct cluster_operator *op)
+{
+    operator_move(op)->is_certain = false;
+    operator_move(op)->unknown_ms = sim_world_now_ms(op->cluster->world);
 }
 
 /* Reads the topic znode and hands the partition's assignment to then(op, a); a NULL: could not. */
@@ -125,7 +133,7 @@ static void alter_answered(struct cluster_operator *op,
     } else if (code == KERR_NONE) {
         topic_read_start(op, op->wanted.count == 0 ? check_restored : check_started);
     } else if (code == KERR_UNKNOWN_SERVER_ERROR || code == KERR_REQUEST_TIMED_OUT) {
-        operator_move(op)->is_certain = false;
+        outcome_unknown(op);
         operator_later(op, 1000, 3000);
     } else {
         client_refresh(op->cluster->client);
@@ -141,7 +149,7 @@ static void alter_done(void *arg, int err, struct reader *body)
     struct wire_alter_partition_reassignments_response response;
     if (err != 0 || wire_alter_partition_reassignments_response_decode(
                         &response, body, ALTER_VERSION, &arena) != 0) {
-        operator_move(op)->is_certain = false; /* it may have been carried out, or will be */
+        outcome_unknown(op);
         client_refresh(op->cluster->client);
         operator_later(op, 4000, 8000);
     } else {
@@ -162,7 +170,7 @@ static void alter_send(struct cluster_operator *op, const struct assignment *a)
     struct cluster_move *move = operator_move(op);
     if (!assignment_is_reassigning(a)) {
         ids_copy(&move->origin, &a->replicas);
-        move->is_certain = true;
+        move->is_certain = sim_world_now_ms(c->world) > move->unknown_ms + LATE_MS;
     }
     struct wire_alter_partition_reassignments_request_topics_partitions partition;
     wire_alter_partition_reassignments_request_topics_partitions_init(&partition);
@@ -223,6 +231,9 @@ void cluster_operator_start(struct cluster *c)
 {
     struct cluster_operator *op = &c->op;
     op->cluster = c;
+    for (int32_t p = 0; p < CLUSTER_PARTITIONS_MAX; p++) {
+        op->moves[p].unknown_ms = -LATE_MS - 1; /* never */
+    }
     env_timer_init(&op->timer, sim_node_env(c->client_node), operator_run, op);
     operator_later(op, 100, 1000);
 }
