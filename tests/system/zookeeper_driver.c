@@ -78,7 +78,7 @@ static void on_done(void *arg, const struct metastore_result *r)
     printf("%s answer %s %s", c->session->name, c->tag, r->err == 0 ? "ok" : error_name(r->err));
     if (r->err == 0) {
         int32_t version = r->op_count > 0 ? r->op_stats[0].version : r->stat.version;
-        printf(" %d %.*s", version, (int)MIN(r->data.len, 64), (const char *)r->data.ptr);
+        printf(" %d %.*s", version, (int)MIN(r->data.len, 4096), (const char *)r->data.ptr);
         for (int32_t i = 0; i < r->child_count; i++) {
             printf("%s%.*s", i > 0 ? "," : "", SLICE_ARG(r->children[i]));
         }

@@ -1,0 +1,240 @@
+"""A cluster of `klamm server` processes on a real ZooKeeper, and what it wrote there."""
+
+import json
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+
+import zookeeper
+from support import BUILD, DEADLINE_SECONDS, ClusterTest, wait_until
+from zookeeper_sessions import Driver
+
+KLAMM = os.path.join(BUILD, "klamm")
+CHROOT = "/cluster1"
+SESSION_MS = 3000
+
+SETTINGS = {
+    "zookeeper.session.timeout.ms": SESSION_MS,
+    "zookeeper.connection.timeout.ms": 30000,
+    "controlled.shutdown.retry.backoff.ms": 500,
+    "controller.socket.timeout.ms": 3000,
+    "replica.fetch.backoff.ms": 200,
+    "log.segment.delete.delay.ms": 500,
+    "auto.leader.rebalance.enable": "false",
+}
+
+
+def free_ports(count):
+    sockets = [socket.socket() for _ in range(count)]
+    try:
+        for s in sockets:
+            s.bind(("127.0.0.1", 0))
+        return [s.getsockname()[1] for s in sockets]
+    finally:
+        for s in sockets:
+            s.close()
+
+
+class Server:
+    """One process. Its directory, with two log directories, and its port outlive it."""
+
+    def __init__(self, root, name, connect, port, **settings):
+        self.name = name
+        self.port = port
+        self.directory = os.path.join(root, name)
+        self.log_dirs = [os.path.join(self.directory, part) for part in ("a", "b")]
+        self.config = os.path.join(self.directory, "server.properties")
+        self.log_path = os.path.join(self.directory, "log")
+        self.process = None
+        os.makedirs(self.directory)
+        with open(self.config, "w", encoding="utf-8") as file:
+            for key, value in {**SETTINGS, "zookeeper.connect": connect, "log.dirs": ",".join(self.log_dirs),
+                               "listeners": "PLAINTEXT://127.0.0.1:%d" % port, **settings}.items():
+                file.write("%s=%s\n" % (key, value))
+
+    @property
+    def address(self):
+        return "127.0.0.1:%d" % self.port
+
+    def log(self):
+        with open(self.log_path, encoding="utf-8", errors="replace") as file:
+            return file.read()
+
+    def start(self, *options):
+        """Only while it is down. The log is that of this start alone."""
+        assert self.process is None
+        with open(self.log_path, "w", encoding="utf-8") as log:
+            self.process = subprocess.Popen([KLAMM, "server", "--config", self.config, *options],
+                                            stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+
+    def wait_log(self, pattern):
+        """The match of the first line that has the pattern."""
+        def look():
+            found = re.search(pattern, self.log())
+            if found is None and self.process is not None and self.process.poll() is not None:
+                raise AssertionError("%s ended with status %d:\n%s" % (self.name, self.process.returncode, self.log()))
+            return found
+        try:
+            return wait_until("'%s' in the log of %s" % (pattern, self.name), look)
+        except AssertionError as error:
+            raise AssertionError("%s\n%s" % (error, self.log())) from None
+
+    def wait_ready(self):
+        self.wait_log("is ready, epoch")
+
+    def wait_end(self):
+        status = self.process.wait(DEADLINE_SECONDS)
+        self.process = None
+        return status
+
+    def stop(self):
+        self.process.send_signal(signal.SIGTERM)
+        return self.wait_end()
+
+    def kill(self):
+        self.process.send_signal(signal.SIGKILL)
+        return self.wait_end()
+
+    def pause(self):
+        self.process.send_signal(signal.SIGSTOP)
+
+    def resume(self):
+        self.process.send_signal(signal.SIGCONT)
+
+    def close(self):
+        if self.process is not None:
+            self.resume()
+            self.kill()
+
+
+class ServerCluster:
+    """As DevCluster, for the tests that know only that interface; plus the servers and the znodes."""
+
+    def __init__(self, brokers, **settings):
+        self.root = tempfile.mkdtemp(prefix="klamm-servers-")
+        self.zookeeper = zookeeper.ZooKeeper()
+        self.connect = self.zookeeper.address + CHROOT
+        self.settings = settings
+        ports = free_ports(brokers)
+        self.servers = {}
+        self.sessions = None
+        self.asked = 0
+        try:
+            for broker in range(1, brokers + 1):
+                self.servers[broker] = self.new_server("broker-%d" % broker, ports[broker - 1], **{"broker.id": broker})
+                self.servers[broker].start()
+            for server in self.servers.values():
+                server.wait_ready()
+            self.sessions = Driver()
+            self.sessions.open("reader", self.connect, timeout_ms=30000)
+        except BaseException:
+            self.stop()
+            raise
+
+    def new_server(self, name, port=None, **settings):
+        return Server(self.root, name, self.connect, port or free_ports(1)[0], **{**self.settings, **settings})
+
+    @property
+    def bootstrap(self):
+        return ",".join(server.address for server in self.servers.values())
+
+    def admin(self, command, *arguments, check=True):
+        result = subprocess.run([KLAMM, command, *arguments, "--bootstrap-server", self.bootstrap],
+                                capture_output=True, text=True, check=False, timeout=DEADLINE_SECONDS)
+        if check and result.returncode != 0:
+            raise AssertionError("klamm %s %s ended with status %d:\n%s%s" % (
+                command, " ".join(arguments), result.returncode, result.stdout, result.stderr))
+        return result
+
+    def ask(self, kind, path):
+        self.asked += 1
+        return self.sessions.ask(kind, "reader", self.asked, path)
+
+    def znode(self, path):
+        """The JSON of a node; None when it is not there."""
+        answer = self.ask("get", path)
+        return json.loads(answer.split(" ", 2)[2]) if answer.startswith("ok ") else None
+
+    def controller(self):
+        """The id of the active controller, which may be about to change; None while there is none."""
+        node = self.znode("/controller")
+        return None if node is None else node["brokerid"]
+
+    def wait_all_ready(self):
+        """Starts what is down; returns when every broker is registered."""
+        for broker, server in self.servers.items():
+            if server.process is None:
+                server.start()
+            wait_until("broker %d registered" % broker, lambda path="/brokers/ids/%d" % broker: self.znode(path))
+
+    def logs(self):
+        return "\n".join("---- %s\n%s" % (server.name, server.log()[-3000:]) for server in self.servers.values())
+
+    def stop(self, check=False):
+        """With check, as at the end of a test class, every broker must end cleanly."""
+        statuses = {}
+        for broker, server in self.servers.items():
+            if check and server.process is not None:
+                server.resume()
+                statuses[broker] = server.stop()
+            server.close()
+        if self.sessions is not None:
+            self.sessions.close()
+        self.zookeeper.close()
+        shutil.rmtree(self.root, ignore_errors=True)
+        if any(statuses.values()):
+            raise AssertionError("exit statuses of the brokers: %s" % statuses)
+
+
+class ServerTest(ClusterTest):
+    """A test class with a cluster of its own; each test finds every broker up and leaves no move behind."""
+
+    settings = {}
+
+    @classmethod
+    def setUpClass(cls):
+        zookeeper.require()
+        cls.cluster = ServerCluster(cls.brokers, **cls.settings)
+
+    def setUp(self):
+        self.cluster.wait_all_ready()
+
+    def tearDown(self):
+        if self.cluster.zookeeper.process is None:
+            self.cluster.zookeeper.start()
+        for server in self.cluster.servers.values():
+            if server.process is not None:
+                server.resume()
+
+    def isr(self, topic):
+        return [sorted(p["isr"]) for p in self.partitions(topic)]
+
+    def wait_isr(self, topic, *rows):
+        wait_until("in-sync sets of " + topic, lambda: self.isr(topic) == [sorted(row) for row in rows])
+
+    def execute(self, topic, *rows, options=(), check=True):
+        """Starts moves: row i is the target of partition i, None leaves it out."""
+        return self.reassign("--execute", self.plan(topic, *rows), *options, check=check)
+
+    def reassign(self, action, path, *options, check=True):
+        return self.cluster.admin("reassign", action, "--reassignment-json-file", path, *options, check=check)
+
+    def plan(self, topic, *rows):
+        handle, path = tempfile.mkstemp(suffix=".json", dir=self.cluster.root)
+        with os.fdopen(handle, "w") as file:
+            json.dump({"version": 1, "partitions": [{"topic": topic, "partition": i, "replicas": row}
+                                                    for i, row in enumerate(rows) if row is not None]}, file)
+        return path
+
+    def wait_idle(self, topic):
+        def is_idle():
+            node = self.cluster.znode("/brokers/topics/" + topic)
+            return node is not None and not node["adding_replicas"] and not node["removing_replicas"]
+        wait_until("moves of %s to end" % topic, is_idle)
+
+    def replicas(self, topic):
+        return [p["replicas"] for p in self.partitions(topic)]

@@ -1,0 +1,184 @@
+"""klamm server: brokers as processes of their own, on a real ZooKeeper in Kafka's layout."""
+
+import os
+import re
+import signal
+import unittest
+
+from servers import SESSION_MS, ServerTest
+from support import wait_until
+
+LINES = ["line %05d %s" % (i, "payload " * 10) for i in range(3000)]
+
+
+class ZooKeeperCluster(ServerTest):
+    brokers = 4
+
+    def test_znodes_are_those_of_kafka(self):
+        self.create("layout", [1, 2, 3], [2, 3, 1])
+        cluster = self.cluster
+        registration = cluster.znode("/brokers/ids/2")
+        self.assertEqual(registration["endpoints"], ["PLAINTEXT://" + cluster.servers[2].address])
+        self.assertEqual((registration["version"], registration["host"], registration["port"]),
+                         (5, "127.0.0.1", cluster.servers[2].port))
+        self.assertEqual(registration["listener_security_protocol_map"], {"PLAINTEXT": "PLAINTEXT"})
+        controller = cluster.znode("/controller")
+        self.assertEqual({key: controller[key] for key in ("version", "kraftControllerEpoch")},
+                         {"version": 2, "kraftControllerEpoch": -1})
+        self.assertIn(controller["brokerid"], cluster.servers)
+        topic = cluster.znode("/brokers/topics/layout")
+        self.assertRegex(topic.pop("topic_id"), r"^[A-Za-z0-9_-]{22}$")
+        self.assertEqual(topic, {"version": 3, "partitions": {"0": [1, 2, 3], "1": [2, 3, 1]}, "adding_replicas": {},
+                                 "removing_replicas": {}})
+        state = cluster.znode("/brokers/topics/layout/partitions/1/state")
+        self.assertEqual(state, {"controller_epoch": state["controller_epoch"], "leader": 2, "version": 1,
+                                 "leader_epoch": 0, "isr": [2, 3, 1]})
+        self.assertRegex(cluster.znode("/cluster/id")["id"], r"^[A-Za-z0-9_-]{22}$")
+
+    def test_records_come_back_and_lie_in_both_directories(self):
+        self.create("records", [1, 2, 3], [2, 3, 1], [3, 1, 2])
+        self.produce("records", LINES)
+        self.assertEqual(sorted(self.consume("records")), LINES)
+        folders = {part for part in self.cluster.servers[1].log_dirs
+                   if any(name.startswith("records-") for name in os.listdir(part))}
+        self.assertEqual(folders, set(self.cluster.servers[1].log_dirs))
+
+    def test_move_is_in_the_topic_znode_while_it_runs(self):
+        self.create("moved", [1, 2, 3])
+        self.produce("moved", LINES)
+        self.cluster.servers[4].pause()
+        self.execute("moved", [4, 2, 3])
+        topic = self.cluster.znode("/brokers/topics/moved")
+        self.assertEqual((topic["adding_replicas"], topic["removing_replicas"]), ({"0": [4]}, {"0": [1]}))
+        self.assertEqual(topic["original_replicas"], {"0": [1, 2, 3]})
+        self.assertEqual(sorted(topic["partitions"]["0"]), [1, 2, 3, 4])
+        self.cluster.servers[4].resume()
+        self.wait_idle("moved")
+        topic = self.cluster.znode("/brokers/topics/moved")
+        self.assertEqual(topic["partitions"], {"0": [4, 2, 3]})
+        self.assertNotIn("original_replicas", topic)
+        self.wait_isr("moved", [2, 3, 4])
+        self.assertEqual(self.consume("moved"), LINES)
+
+    def test_killed_controller_loses_no_move(self):
+        active = wait_until("a controller", self.cluster.controller)
+        others = [broker for broker in self.cluster.servers if broker != active]
+        self.create("survivor", [active, others[0], others[1]])
+        self.produce("survivor", LINES)
+        self.cluster.servers[others[2]].pause()
+        self.execute("survivor", [others[2], others[0], others[1]])
+        before = self.cluster.znode("/brokers/topics/survivor")
+        self.cluster.servers[active].kill()
+        wait_until("another controller", lambda: self.cluster.controller() not in (None, active))
+        self.assertEqual(self.cluster.znode("/brokers/topics/survivor"), before)
+        self.cluster.servers[others[2]].resume()
+        self.cluster.servers[active].start()
+        self.wait_idle("survivor")
+        self.assertEqual(self.replicas("survivor"), [[others[2], others[0], others[1]]])
+        self.wait_isr("survivor", [others[2], others[0], others[1]])
+        self.assertEqual(self.consume("survivor"), LINES)
+
+    def test_stopped_broker_hands_over_and_comes_back(self):
+        self.create("rolled", [1, 2, 3])
+        self.produce("rolled", LINES)
+        server = self.cluster.servers[1]
+        self.assertEqual(server.stop(), 0)
+        self.assertIn("broker 1 stopped cleanly", server.log())
+        self.assertIsNone(self.cluster.znode("/brokers/ids/1"))
+        self.assertIn(self.cluster.znode("/brokers/topics/rolled/partitions/0/state")["leader"], (2, 3))
+        server.start()
+        server.wait_ready()
+        self.wait_isr("rolled", [1, 2, 3])
+        self.assertEqual(self.consume("rolled"), LINES)
+
+    def test_killed_broker_comes_back_before_its_session_expired(self):
+        self.create("killed", [2, 3, 4])
+        self.produce("killed", LINES)
+        self.cluster.servers[2].kill()
+        self.cluster.servers[2].start()
+        self.cluster.servers[2].wait_ready()
+        self.assertIn("broker id 2 is registered by %s; waiting" % self.cluster.servers[2].address,
+                      self.cluster.servers[2].log())
+        self.wait_isr("killed", [2, 3, 4])
+        self.assertEqual(self.consume("killed"), LINES)
+
+    def test_service_goes_on_without_zookeeper_and_changes_resume_with_it(self):
+        self.create("outage", [1, 2, 3])
+        self.cluster.zookeeper.kill()
+        self.produce("outage", LINES)
+        self.assertEqual(self.consume("outage"), LINES)
+        for server in self.cluster.servers.values():
+            server.wait_log("WARN  ZooKeeper %s: connection lost" % self.cluster.connect)
+        self.cluster.zookeeper.start()
+        self.cluster.wait_all_ready()
+        self.create("outage-after", [4, 1, 2])
+        self.produce("outage-after", LINES)
+        self.assertEqual(self.consume("outage-after"), LINES)
+        self.assertEqual(self.consume("outage"), LINES)
+
+    def test_second_broker_with_the_same_id_is_refused(self):
+        twin = self.cluster.new_server("twin", **{"broker.id": 3})
+        self.addCleanup(twin.close)
+        epoch = self.cluster.ask("get", "/brokers/ids/3")
+        twin.start()
+        self.assertEqual(twin.wait_end(), 1)
+        self.assertRegex(twin.log(), r"broker id 3 is registered by %s; waiting up to %d ms" % (
+            self.cluster.servers[3].address, 2 * SESSION_MS))
+        self.assertRegex(twin.log(), r"ERROR broker 3 cannot go on: broker id 3 is in use by another broker \(%s\)"
+                         % self.cluster.servers[3].address)
+        self.assertEqual(self.cluster.ask("get", "/brokers/ids/3"), epoch)
+
+    def test_directories_of_another_broker_or_cluster_are_refused(self):
+        other = self.cluster.new_server("other", **{"broker.id": 77})
+        self.addCleanup(other.close)
+        other.start()
+        other.wait_ready()
+        self.assertEqual(other.stop(), 0)
+        other.start("--override", "broker.id=78")
+        self.assertEqual(other.wait_end(), 1)
+        self.assertRegex(other.log(), r"ERROR broker 78 cannot start: .* belongs to broker 77, this is broker 78")
+        elsewhere = "zookeeper.connect=%s/elsewhere" % self.cluster.zookeeper.address
+        stranger = self.cluster.new_server("stranger", **{"broker.id": 1})
+        self.addCleanup(stranger.close)
+        stranger.start("--override", elsewhere)
+        stranger.wait_ready()
+        other.start("--override", elsewhere)
+        self.assertEqual(other.wait_end(), 1)
+        self.assertRegex(other.log(), "ERROR broker 77 cannot go on: the log directories belong to cluster")
+
+    def test_generated_id_is_remembered(self):
+        server = self.cluster.new_server("automatic")
+        self.addCleanup(server.close)
+        server.start()
+        number = int(server.wait_log(r"broker id (\d+) was generated")[1])
+        server.wait_ready()
+        self.assertGreater(number, 1000)
+        self.assertEqual(server.stop(), 0)
+        for directory in server.log_dirs:
+            with open(os.path.join(directory, "meta.properties"), encoding="utf-8") as file:
+                self.assertEqual(re.findall(r"broker\.id=(\d+)", file.read()), [str(number)])
+        server.start()
+        server.wait_log("broker %d is ready" % number)
+        self.assertNotIn("was generated", server.log())
+        self.assertEqual(server.stop(), 0)
+
+    def test_stop_ends_without_zookeeper_and_a_second_signal_at_once(self):
+        server = self.cluster.new_server("ended", **{"broker.id": 90})
+        self.addCleanup(server.close)
+        server.start()
+        server.wait_ready()
+        self.cluster.zookeeper.pause()
+        self.addCleanup(self.cluster.zookeeper.resume)
+        self.assertEqual(server.stop(), 0)
+        self.cluster.zookeeper.resume()
+        server.start()
+        server.wait_ready()
+        server.pause()
+        server.process.send_signal(signal.SIGINT)
+        server.process.send_signal(signal.SIGTERM)
+        server.resume()
+        self.assertIn(server.wait_end(), (130, 143))
+
+
+if __name__ == "__main__":
+    unittest.main()
