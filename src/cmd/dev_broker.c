@@ -35,6 +35,7 @@ enum letter_kind {
     LETTER_STOPPED,
     LETTER_KILLED,
     LETTER_FAILED,
+    LETTER_LINE,
 };
 
 struct letter {
@@ -45,6 +46,7 @@ struct letter {
     bool is_controller;
     int64_t epoch;
     struct errmsg em;
+    char *line;
 };
 
 /* ---- on the broker's env ---- */
@@ -98,10 +100,21 @@ static void there_fatal(void *arg, const char *reason)
     tell(b, LETTER_FAILED, &em);
 }
 
+static void there_line(void *arg, const char *line)
+{
+    struct cmd_dev_broker *b = arg;
+    struct letter *letter = letter_new(b, LETTER_LINE);
+    letter->incarnation = b->there.incarnation;
+    letter->line = xstrdup(line);
+    env_post(b->config.host_env, host_receive, letter);
+}
+
 static void there_start(struct cmd_dev_broker *b)
 {
     struct errmsg em = {""};
     struct broker_config config = b->config.broker;
+    config.log = there_line;
+    config.log_arg = b;
     b->there.broker =
         broker_new(b->config.env, b->config.controller_env, &config, b->config.factory, &em);
     struct broker_events events = {.on_ready = there_ready, .on_fatal = there_fatal, .arg = b};
@@ -201,6 +214,9 @@ static void host_receive(void *arg)
             b->reason = letter->em;
             become(b, CMD_DEV_FAILED);
             break;
+        case LETTER_LINE:
+            b->config.events.said(b->config.events.arg, b, letter->line);
+            break;
         case LETTER_START:
         case LETTER_STOP:
         case LETTER_KILL:
@@ -208,6 +224,7 @@ static void host_receive(void *arg)
             CHECK(false); /* these travel the other way, or are done above */
         }
     }
+    free(letter->line);
     free(letter);
 }
 

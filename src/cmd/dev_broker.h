@@ -13,11 +13,12 @@
 struct env;
 struct cmd_dev_broker;
 
-/* `broker` of the callback changed its state, or answered cmd_dev_broker_ask. Never from inside a
- * call. */
+/* `broker` of the callback changed its state, answered cmd_dev_broker_ask, or has a line for the
+ * operator. Never from inside a call. */
 struct cmd_dev_broker_events {
     void (*changed)(void *arg, struct cmd_dev_broker *b);
     void (*answered)(void *arg, struct cmd_dev_broker *b);
+    void (*said)(void *arg, struct cmd_dev_broker *b, const char *line);
     void *arg;
 };
 

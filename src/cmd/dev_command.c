@@ -20,6 +20,7 @@ struct values {
     const char *directory;
     int64_t brokers;
     int64_t port;
+    int64_t log_dirs;
     int64_t session_timeout_ms;
     struct cli_texts settings;
 };
@@ -45,6 +46,8 @@ static const struct cli_option host_options[] = {
      "port of broker 1, the next ones follow; 0: any\n(default: from 9092 up, any free one where "
      "that is taken)",
      CLI_OPTION_NUMBER, AT(port), 0, UINT16_MAX},
+    {"log-dirs", "N", "log directories of each broker (default: 1)", CLI_OPTION_NUMBER,
+     AT(log_dirs), 1, CMD_DEV_LOG_DIRS_MAX},
     {"in-memory", NULL, "keep nothing: metadata in memory, logs removed at the end",
      CLI_OPTION_FLAG, AT(is_in_memory), 0, 0},
     {"session-timeout-ms", "MS", "how long a killed broker counts as alive (default: 2000)",
@@ -183,6 +186,7 @@ static int take_values(const struct values *values, const struct cli_given *give
     if (c->action == CMD_DEV_HOST) {
         c->broker_count = (int32_t)values->brokers;
         c->port = (int32_t)values->port;
+        c->log_dir_count = (int32_t)values->log_dirs;
         c->is_in_memory = values->is_in_memory;
         c->session_timeout_ms = values->session_timeout_ms;
         err = take_settings(&values->settings, c, em);
@@ -203,6 +207,7 @@ int cmd_dev_command_parse(int argc, char **words, const struct cmd_dev_home *hom
     const struct cli_command *command = &commands[index].command;
     int skip = commands[index].word[0] == '\0' ? 0 : 1;
     struct values values = {.port = CMD_DEV_PORT_ANY_BASE,
+                            .log_dirs = 1,
                             .session_timeout_ms = SESSION_TIMEOUT_DEFAULT_MS};
     struct cli_given given = {0};
     struct cli_words rest = {.list = words + skip, .count = argc - skip};

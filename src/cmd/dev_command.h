@@ -18,6 +18,7 @@ enum cmd_dev_action {
 
 #define CMD_DEV_BROKERS_MAX     64
 #define CMD_DEV_BROKERS_DEFAULT 3
+#define CMD_DEV_LOG_DIRS_MAX    8
 #define CMD_DEV_PORT_DEFAULT    9092
 #define CMD_DEV_PORT_ANY_BASE   (-1) /* from 9092 up, any free one where that is taken */
 
@@ -28,8 +29,9 @@ struct cmd_dev_command {
     bool is_json;      /* STATUS */
     int32_t broker_id; /* STOP, KILL, START */
     /* HOST */
-    int32_t broker_count; /* 0 = as many as the directory has data of, else the default */
-    int32_t port;         /* of broker 1, the next ones follow; 0 = any; or PORT_ANY_BASE */
+    int32_t broker_count;  /* 0 = as many as the directory has data of, else the default */
+    int32_t port;          /* of broker 1, the next ones follow; 0 = any; or PORT_ANY_BASE */
+    int32_t log_dir_count; /* of each broker */
     bool is_in_memory;
     int64_t session_timeout_ms;
     struct broker_setting *settings; /* own their text */

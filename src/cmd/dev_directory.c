@@ -105,10 +105,11 @@ int cmd_dev_directory_open(struct env *env, const char *path, bool is_in_memory,
     return 0;
 }
 
-char *cmd_dev_directory_broker(const struct cmd_dev_directory *d, int32_t id)
+char *cmd_dev_directory_broker(const struct cmd_dev_directory *d, int32_t id, int32_t index)
 {
-    return xasprintf("%s/%s" BROKER_PREFIX "%d", d->path, d->is_in_memory ? MEMORY_FOLDER "/" : "",
-                     id);
+    const char *folder = d->is_in_memory ? MEMORY_FOLDER "/" : "";
+    return index == 0 ? xasprintf("%s/%s" BROKER_PREFIX "%d", d->path, folder, id)
+                      : xasprintf("%s/%s" BROKER_PREFIX "%d.%d", d->path, folder, id, index + 1);
 }
 
 void cmd_dev_directory_close(struct cmd_dev_directory *d)

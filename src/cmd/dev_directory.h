@@ -3,7 +3,8 @@
  *   .lock         held while it runs
  *   control.sock  where a running one takes commands
  *   metastore.db  metadata
- *   broker-N/     the log of broker N
+ *   broker-N/     the first log directory of broker N
+ *   broker-N.K/   its K-th, from 2 up
  *   in-memory/    broker-N/ of a cluster that keeps nothing; removed at its start and its end
  * Runs on one env.
  */
@@ -23,6 +24,6 @@ struct cmd_dev_directory {
  * nothing to close. */
 int cmd_dev_directory_open(struct env *env, const char *path, bool is_in_memory,
                            struct cmd_dev_directory *ret, struct errmsg *em) MUST_CHECK;
-/* Heap. */
-char *cmd_dev_directory_broker(const struct cmd_dev_directory *d, int32_t id);
+/* The log directory number index, from 0 up, of broker id. Heap. */
+char *cmd_dev_directory_broker(const struct cmd_dev_directory *d, int32_t id, int32_t index);
 void cmd_dev_directory_close(struct cmd_dev_directory *d);

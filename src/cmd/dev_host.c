@@ -35,8 +35,8 @@ enum host_phase {
 struct host_slot {
     struct cmd_dev_broker *broker;
     struct env *env;
-    char *directory;
-    const char *directories[1];      /* what broker_config wants */
+    char *directories[CMD_DEV_LOG_DIRS_MAX];
+    const char *log_dirs[CMD_DEV_LOG_DIRS_MAX]; /* the same, as broker_config wants them */
     struct cmd_dev_request *request; /* a command that waits for this broker; NULL = none */
     enum cmd_dev_action wanted;      /* by request */
 };
@@ -385,6 +385,14 @@ static void host_on_changed(void *arg, struct cmd_dev_broker *b)
     }
 }
 
+static void host_on_said(void *arg, struct cmd_dev_broker *b, const char *line)
+{
+    (void)arg;
+    char *text = xasprintf("broker %d: %s", cmd_dev_broker_status(b).id, line);
+    host_complain(text);
+    free(text);
+}
+
 static void host_on_answered(void *arg, struct cmd_dev_broker *b)
 {
     struct host *h = arg;
@@ -497,9 +505,11 @@ static int host_add_broker(struct host *h, int32_t index, struct errmsg *em)
     if (slot->env == NULL) {
         return -E_SYSTEM;
     }
-    slot->directory = cmd_dev_directory_broker(&h->directory, index + 1);
-    slot->directories[0] = slot->directory;
     const struct cmd_dev_command *command = h->command;
+    for (int32_t i = 0; i < command->log_dir_count; i++) {
+        slot->directories[i] = cmd_dev_directory_broker(&h->directory, index + 1, i);
+        slot->log_dirs[i] = slot->directories[i];
+    }
     struct cmd_dev_broker_config config = {
         .host_env = h->env,
         .env = slot->env,
@@ -508,12 +518,15 @@ static int host_add_broker(struct host *h, int32_t index, struct errmsg *em)
         .broker = {.id = index + 1,
                    .host = HOST_ADDRESS,
                    .port = host_choose_port(h, index),
-                   .log_dirs = slot->directories,
-                   .log_dir_count = 1,
+                   .log_dirs = slot->log_dirs,
+                   .log_dir_count = command->log_dir_count,
                    .session_timeout_ms = command->session_timeout_ms,
                    .settings = command->settings,
                    .setting_count = command->setting_count},
-        .events = {.changed = host_on_changed, .answered = host_on_answered, .arg = h}};
+        .events = {.changed = host_on_changed,
+                   .answered = host_on_answered,
+                   .said = host_on_said,
+                   .arg = h}};
     slot->broker = cmd_dev_broker_new(&config);
     h->broker_count++;
     return 0;
@@ -573,7 +586,9 @@ static void host_free(struct host *h)
     for (int32_t i = 0; i < h->broker_count; i++) {
         loop_end(h->slots[i].env);
         cmd_dev_broker_free(h->slots[i].broker);
-        free(h->slots[i].directory);
+        for (int32_t k = 0; k < CMD_DEV_LOG_DIRS_MAX; k++) {
+            free(h->slots[i].directories[k]);
+        }
     }
     free(h->slots);
     loop_end(h->controller_env);

@@ -139,12 +139,20 @@ def call(address, key, version, body, is_flexible=False):
 
 # ---- records ----
 
+def crc32c_table():
+    table = list(range(256))
+    for _ in range(8):
+        table = [crc >> 1 ^ (0x82F63B78 if crc & 1 else 0) for crc in table]
+    return table
+
+
+CRC32C_TABLE = crc32c_table()
+
+
 def crc32c(data):
     crc = 0xFFFFFFFF
     for byte in data:
-        crc ^= byte
-        for _ in range(8):
-            crc = crc >> 1 ^ (0x82F63B78 if crc & 1 else 0)
+        crc = crc >> 8 ^ CRC32C_TABLE[(crc ^ byte) & 255]
     return crc ^ 0xFFFFFFFF
 
 
@@ -273,3 +281,22 @@ def list_moves(address, topics=None):
         assert answer.tags() == []
     assert answer.tags() == []
     return code, found
+
+
+def log_dirs(address):
+    """{directory: (error, {(topic, partition): size})}; DescribeLogDirs, version 1."""
+    answer = call(address, 35, 1, struct.pack(">i", -1))
+    answer.take("i")
+    found = {}
+    for _ in range(answer.take("i")):
+        code, directory = answer.take("h"), answer.text()
+        logs = {}
+        for _ in range(answer.take("i")):
+            topic = answer.text()
+            for _ in range(answer.take("i")):
+                partition = answer.take("i")
+                logs[topic, partition] = answer.take("q")
+                answer.take("q")
+                answer.take("b")
+        found[directory] = (code, logs)
+    return found

@@ -1,7 +1,7 @@
 /*
  * Brokers that only pretend, for tests of what hosts them: the linker prefers these functions to those
  * of src/broker. A fake one registers nothing; it is ready, fails or hangs as its settings say:
- *   new=fail, start=fail, ready=never, ready=fatal, stop=never
+ *   new=fail, start=fail, ready=never, ready=fatal, stop=never, say=line
  * Include it once.
  */
 #pragma once
@@ -41,6 +41,9 @@ struct broker *broker_new(struct env *env, struct env *controller_env,
     if (strcmp(wish, "new=fail") == 0) {
         (void)errmsg_set(em, E_INVALID, "a setting is wrong");
         return NULL;
+    }
+    if (strcmp(wish, "say=line") == 0 && config->log != NULL) {
+        config->log(config->log_arg, "a setting is unknown");
     }
     struct broker *b = xalloc(sizeof *b);
     b->env = env;

@@ -37,6 +37,13 @@ static void on_answered(void *arg, struct cmd_dev_broker *b)
     f->answers++;
 }
 
+static void on_said(void *arg, struct cmd_dev_broker *b, const char *line)
+{
+    struct fixture *f = arg;
+    (void)b;
+    buf_putf(&f->log, "\"%s\" ", line);
+}
+
 static int setup(void **state)
 {
     struct fixture *f = xalloc(sizeof *f);
@@ -72,7 +79,7 @@ static void make(struct fixture *f, const char *wish)
                    .log_dir_count = 1,
                    .settings = &f->wish,
                    .setting_count = 1},
-        .events = {.changed = on_changed, .answered = on_answered, .arg = f}};
+        .events = {.changed = on_changed, .answered = on_answered, .said = on_said, .arg = f}};
     f->broker = cmd_dev_broker_new(&config);
 }
 
@@ -140,6 +147,18 @@ static void failure_is_told_with_its_reason_and_can_be_started_again(void **stat
             cmd_dev_broker_free(f->broker);
         }
     }
+}
+
+static void lines_for_the_operator_are_passed_on(void **state)
+{
+    struct fixture *f = *state;
+    make(f, "say=line");
+    cmd_dev_broker_start(f->broker);
+    run(f);
+    assert_log(f, "\"a setting is unknown\" running ");
+    cmd_dev_broker_kill(f->broker);
+    run(f);
+    assert_log(f, "killed ");
 }
 
 static void starting_broker_can_be_killed(void **state)
@@ -212,6 +231,7 @@ int main(void)
                                         teardown),
         cmocka_unit_test_setup_teardown(failure_is_told_with_its_reason_and_can_be_started_again,
                                         setup, teardown),
+        cmocka_unit_test_setup_teardown(lines_for_the_operator_are_passed_on, setup, teardown),
         cmocka_unit_test_setup_teardown(starting_broker_can_be_killed, setup, teardown),
         cmocka_unit_test_setup_teardown(stop_that_hangs_can_be_ended_by_a_kill, setup, teardown),
         cmocka_unit_test_setup_teardown(news_of_an_earlier_incarnation_are_not_heard, setup,

@@ -50,6 +50,7 @@ static void bare_command_hosts_with_defaults(void **state)
     assert_int_equal(c.action, CMD_DEV_HOST);
     assert_int_equal(c.broker_count, 0);
     assert_int_equal(c.port, CMD_DEV_PORT_ANY_BASE);
+    assert_int_equal(c.log_dir_count, 1);
     assert_false(c.is_in_memory);
     assert_int_equal(c.session_timeout_ms, 2000);
     assert_int_equal(c.setting_count, 1);
@@ -61,11 +62,12 @@ static void bare_command_hosts_with_defaults(void **state)
 static void host_takes_its_options(void **state)
 {
     (void)state;
-    struct cmd_dev_command c = parsed("--brokers 6 --dir /d --port=0 --in-memory "
+    struct cmd_dev_command c = parsed("--brokers 6 --dir /d --port=0 --log-dirs 2 --in-memory "
                                       "--session-timeout-ms 500 --set a=b --set c=d=e --set f=");
     assert_int_equal(c.broker_count, 6);
     assert_string_equal(c.directory, "/d");
     assert_int_equal(c.port, 0);
+    assert_int_equal(c.log_dir_count, 2);
     assert_true(c.is_in_memory);
     assert_int_equal(c.session_timeout_ms, 500);
     assert_int_equal(c.setting_count, 4); /* one is ours; these come behind it and win */

@@ -50,12 +50,13 @@ static void missing_directory_is_made_and_brokers_are_counted(void **state)
     struct errmsg em;
     assert_int_equal(cmd_dev_directory_open(f->env, "/a/b", false, &d, &em), 0);
     assert_int_equal(d.broker_found, 0);
-    char *path = cmd_dev_directory_broker(&d, 4);
+    char *path = cmd_dev_directory_broker(&d, 4, 0);
     assert_string_equal(path, "/a/b/broker-4");
     assert_int_equal(env_mkdir(f->env, path), 0);
     free(path);
     assert_int_equal(env_mkdir(f->env, "/a/b/broker-1"), 0);
     assert_int_equal(env_mkdir(f->env, "/a/b/broker-x"), 0);
+    assert_int_equal(env_mkdir(f->env, "/a/b/broker-7.2"), 0);
     assert_int_equal(env_mkdir(f->env, "/a/b/broker-99999999999"), 0);
     make_file(f->env, "/a/b/broker-9");
     cmd_dev_directory_close(&d);
@@ -95,8 +96,11 @@ static void in_memory_cluster_leaves_only_what_was_there(void **state)
     for (int round = 0; round < 2; round++) {
         assert_int_equal(cmd_dev_directory_open(f->env, "/a", true, &d, &em), 0);
         assert_int_equal(d.broker_found, 0);
-        char *path = cmd_dev_directory_broker(&d, 1);
+        char *path = cmd_dev_directory_broker(&d, 1, 0);
         assert_string_equal(path, "/a/in-memory/broker-1");
+        free(path);
+        path = cmd_dev_directory_broker(&d, 1, 1);
+        assert_string_equal(path, "/a/in-memory/broker-1.2");
         free(path);
         assert_int_equal(env_mkdir(f->env, "/a/in-memory/broker-1/t-0"), 0);
         make_file(f->env, "/a/in-memory/broker-1/t-0/00000000000000000000.log");

@@ -1,0 +1,103 @@
+"""Bad disks: a log directory that is full or fails takes only its own partitions with it, and says so."""
+
+import os
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+import protocol
+from devcluster import DevCluster
+from support import BUILD, ClusterTest, wait_until
+
+LINES = ["line %d" % i for i in range(1000)]
+
+
+class LogDirs(ClusterTest):
+    """Broker 1 has two directories; `small`, its second one, may be a file system of its own."""
+
+    brokers = 2
+
+    @classmethod
+    def setUpClass(cls):
+        pass  # each test has a cluster of its own: a failed directory stays offline until its broker starts again
+
+    tearDownClass = setUpClass
+
+    def setUp(self):
+        root = tempfile.mkdtemp(prefix="klamm-")
+        self.addCleanup(shutil.rmtree, root, ignore_errors=True)
+        self.small = os.path.join(root, "data", "broker-1.2")
+        os.makedirs(self.small)
+
+    def start(self):
+        root = os.path.dirname(os.path.dirname(self.small))
+        type(self).cluster = DevCluster(BUILD, self.brokers, directory=root, options=(
+            "--port", "0", "--log-dirs", "2", "--set", "replica.high.watermark.checkpoint.interval.ms=200"))
+        self.addCleanup(self.cluster.stop)
+
+    def mount_small(self, size):
+        result = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=" + size, "klamm-test", self.small],
+                                capture_output=True, text=True, check=False)
+        if result.returncode != 0:
+            self.skipTest("no small file system can be mounted: " + result.stderr.strip())
+        self.addCleanup(subprocess.run, ["umount", self.small], check=True)
+
+    def offline(self):
+        """The directories of broker 1 that answer with KAFKA_STORAGE_ERROR."""
+        return [d for d, (code, _) in protocol.log_dirs(self.address(1)).items() if code == 56]
+
+    def spread(self, topic):
+        """A topic of four partitions, led by broker 1 and followed by 2; those in the small directory of 1."""
+        self.create(topic, *[[1, 2]] * 4)
+        found = {}
+        for directory, (code, logs) in protocol.log_dirs(self.address(1)).items():
+            self.assertEqual(code, 0)
+            found[directory] = sorted(partition for (name, partition) in logs if name == topic)
+        self.assertEqual(len(found), 2)
+        self.assertEqual(sorted(sum(found.values(), [])), [0, 1, 2, 3])
+        self.assertEqual(len(found[self.small]), 2)
+        return found[self.small]
+
+    def assert_only_these_moved(self, topic, moved):
+        """Broker 2 leads the partitions that were in the bad directory, the others stay, and all take records."""
+        wait_until("broker 2 to lead %s" % moved, lambda: all(
+            p["leader"] == (2 if i in moved else 1) for i, p in enumerate(self.partitions(topic))))
+        for partition in range(4):
+            self.produce(topic, LINES, "-p", str(partition))
+            self.assertEqual(self.consume(topic, "-p", str(partition))[-len(LINES):], LINES)
+        self.assertEqual(self.offline(), [self.small])
+        self.assertEqual(self.status()[1]["state"], "running")
+
+    def test_full_disk(self):
+        self.mount_small("1m")
+        self.start()
+        moved = self.spread("full")
+        value = b"x" * 200000
+        codes = [protocol.produce(self.address(1), "full", moved[0], value, acks=1) for _ in range(10)]
+        self.assertEqual(codes[0], 0)
+        self.assertEqual({code for code in codes if code != 0}, {56})
+        self.assert_only_these_moved("full", moved)
+        self.assertIn("klamm dev: broker 1: log directory %s is offline: log of full-%d: disk full\n"
+                      % (self.small, moved[0]), self.cluster.log())
+
+    def test_directory_that_is_gone(self):
+        self.start()
+        moved = self.spread("gone")
+        for partition in range(4):
+            self.produce("gone", LINES, "-p", str(partition))
+        os.rename(self.small, self.small + "-away")
+        with open(self.small, "w", encoding="utf-8"):
+            pass
+        self.assert_only_these_moved("gone", moved)
+        self.assertIn("klamm dev: broker 1: log directory %s is offline: " % self.small, self.cluster.log())
+        self.cluster.dev("stop", "1")
+        os.unlink(self.small)
+        os.rename(self.small + "-away", self.small)
+        self.cluster.dev("start", "1")
+        wait_until("broker 1 in sync", lambda: all(sorted(p["isr"]) == [1, 2] for p in self.partitions("gone")))
+        self.assertEqual(self.offline(), [])
+
+
+if __name__ == "__main__":
+    unittest.main()
