@@ -175,9 +175,23 @@ bool replica_core_is_in_step(const struct replica_core *c, const struct replica_
            ctx->now_ms - remote->caught_up_ms <= ctx->lag_time_max_ms;
 }
 
+/* A member of the ISR that is not in RS any more. Until it has left the stored ISR it may still be
+ * elected, and nothing is known of its progress. */
+static bool has_stranger(struct replica_core *c)
+{
+    for (int32_t i = 0; i < c->state.isr.count; i++) {
+        int32_t id = c->state.isr.list[i];
+        if (id != c->self && replica_core_remote(c, id) == NULL) {
+            return true;
+        }
+    }
+    return false;
+}
+
 bool replica_core_advance(struct replica_core *c, const struct replica_context *ctx)
 {
-    if (c->role != REPLICA_LEADER || c->state.isr.count < replica_core_min_isr(c, ctx->min_isr)) {
+    if (c->role != REPLICA_LEADER || c->state.isr.count < replica_core_min_isr(c, ctx->min_isr) ||
+        has_stranger(c)) {
         return false;
     }
     int64_t high_watermark = c->log_end;
