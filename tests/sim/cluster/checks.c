@@ -105,6 +105,15 @@ static void leader_seen(struct cluster *c, int32_t partition, int32_t epoch, int
     *known = broker;
 }
 
+static void log_end_seen(struct cluster_broker *b, int32_t partition, int64_t log_end)
+{
+    if (log_end < b->log_ends[partition]) {
+        sim_trace(b->cluster->world, "broker %d: log of partition %d ends at %lld, before at %lld",
+                  b->id, partition, (long long)log_end, (long long)b->log_ends[partition]);
+    }
+    b->log_ends[partition] = log_end;
+}
+
 void cluster_check_leaders(struct cluster *c)
 {
     for (int32_t i = 0; i < c->broker_count; i++) {
@@ -112,8 +121,11 @@ void cluster_check_leaders(struct cluster *c)
         struct replicas *replicas = b->broker == NULL ? NULL : broker_replicas(b->broker);
         for (int32_t p = 0; replicas != NULL && p < c->partition_count; p++) {
             struct replicas_partition_info info;
-            if (replicas_partition_get(replicas, slice_str(CLUSTER_TOPIC), p, &info) &&
-                info.is_leader) {
+            if (!replicas_partition_get(replicas, slice_str(CLUSTER_TOPIC), p, &info)) {
+                continue;
+            }
+            log_end_seen(b, p, info.log_end);
+            if (info.is_leader) {
                 leader_seen(c, p, info.leader_epoch, b->id);
             }
         }

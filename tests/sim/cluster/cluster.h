@@ -24,13 +24,14 @@ struct cluster_broker {
     struct cluster *cluster;
     int32_t id;
     struct sim_node *node;
-    struct broker *broker;    /* NULL while down */
-    bool is_stopping;         /* controlled shutdown runs */
-    bool is_stopped;          /* it is done: to be freed */
-    bool is_fatal;            /* on_fatal came: to be freed and started again */
-    bool lost_power;          /* and has not been in every ISR again since */
-    int64_t start_at_ms;      /* when to start it again; 0 = not planned */
-    int64_t disk_heals_at_ms; /* its disk fails until then; 0 = it works */
+    struct broker *broker;                    /* NULL while down */
+    bool is_stopping;                         /* controlled shutdown runs */
+    bool is_stopped;                          /* it is done: to be freed */
+    bool is_fatal;                            /* on_fatal came: to be freed and started again */
+    bool lost_power;                          /* and has not been in every ISR again since */
+    int64_t start_at_ms;                      /* when to start it again; 0 = not planned */
+    int64_t disk_heals_at_ms;                 /* its disk fails until then; 0 = it works */
+    int64_t log_ends[CLUSTER_PARTITIONS_MAX]; /* as seen last, for the trace */
 };
 
 /* Writes numbered records 0, 1, 2, ... to one partition, one batch in flight, until acknowledged. */
