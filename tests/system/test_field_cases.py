@@ -1,10 +1,11 @@
-"""Cases that operators report, with real brokers and clients: S03, S04, S17 to S23 and S34 of the field scenarios, and rows
+"""Cases that operators report, with real brokers and clients: S03 to S05, S17 to S23 and S34 of the field scenarios, and rows
 25, 26, 29, 32, 34, 35 and 53 of the reassignment specification's section 15.
 
 Slow moves are throttled to 1000 B/s: what a test leaves of them would need hours. They are let go by taking the lists of
 throttled replicas away.
 """
 
+import os
 import subprocess
 import threading
 import time
@@ -18,6 +19,57 @@ LINES = ["line %06d %s" % (i, "payload " * 25) for i in range(20000)]  # 4 MB
 SMALL = ("-X", "batch.size=16384", "-X", "compression.codec=none")
 SLOW = ("--additional", "--throttle", "1000")
 PARKED_SECONDS = 300  # how long a request waits that nobody answers
+
+
+def entries(*rows):
+    """A plan file of entries that are already JSON."""
+    return b'{"version":1,"partitions":[' + b",".join(rows) + b"]}"
+
+
+def entry(topic=b'"foo"', partition=b"0", replicas=b"[1,2,4]", more=b""):
+    return b'{"topic":' + topic + b',"partition":' + partition + b',"replicas":' + replicas + more + b"}"
+
+
+# The files of S05 that klamm reassign refuses as klamm moves does: by number.
+BAD_PLANS = {
+    "B01": b"",
+    "B02": entries(),
+    "B03 no list": b'{"version":1}',
+    "B03 misspelt": entries(b'{"topic":"foo","partition:":0,"replicas":[1,2,4]}'),
+    "B04": entries(entry(), entry()),
+    "B05": entries(entry(), entry(replicas=b"[4,5,6]")),
+    "B06": entries(entry(replicas=b"[]")),
+    "B07": entries(entry(replicas=b"[1,2,2]")),
+    "B08": entries(entry(replicas=b"[1,2,99]")),
+    "B09": entries(entry(replicas=b"[1,2,99]"), entry(partition=b"1", replicas=b"[1,2,98]")),
+    "B10": entries(entry()).replace(b'"version":1', b'"version":2'),
+    "B11": entries(entry(more=b',"log_dirs":["any"]')),
+    "B12": entries(entry(more=b',"log_dirs":["any","any","relative/x"]')),
+    "B13": entries(entry(), b""),
+    "B15": entries(entry()).decode().encode("utf-16"),
+    "B17": entries(entry(more=b',"replicas":[1,2,5]')),
+    "B19": entries(entry(partition=b"-1")),
+    "B20 the count": entries(entry(partition=b"3")),
+    "B20 the highest": entries(entry(partition=b"2147483647")),
+    "B20 beyond": entries(entry(partition=b"4294967296")),
+    "B23": entries(entry(replicas=b"[-1,2,3]")),
+    "B24 text": entries(entry(partition=b'"0"')),
+    "B24 fraction": entries(entry(partition=b"0.0")),
+    "B24 exponent": entries(entry(partition=b"1e0")),
+    "B24 null": entries(entry(partition=b"null")),
+    "B25 number": entries(entry(topic=b"7")),
+    "B25 empty": entries(entry(topic=b'""')),
+    "B26": entries(entry(topic=b'"' + b"x" * 250 + b'"')),
+    "B27": entries(entry(topic="\"täst-ø\"".encode())),
+    "B27 nul": entries(entry(topic=b'"foo\\u0000"')),
+    "B27 surrogate": entries(entry(topic=b'"foo\\ud800"')),
+    "B28": entries(entry(topic=b'"a/b"')),
+    "B30": b"[" * 10000,
+    "B32": b"Current partition replica assignment\n" + entries(entry()),
+    "B33 comment": entries(entry()) + b" // done",
+    "B33 quotes": entries(entry(topic=b"'foo'")),
+    "B33 NaN": entries(entry(partition=b"NaN")),
+}
 
 
 class Reader(threading.Thread):
@@ -217,6 +269,36 @@ class FieldCases(ClusterTest):
         self.let_go("again")
         self.wait_idle("again")
         self.assertEqual(self.consume("again"), LINES)
+
+    # ---- plan files ----
+
+    def test_s05_bad_plans_change_nothing(self):
+        self.create("foo", [1, 2, 3], [1, 2, 3], [1, 2, 3])
+        before = self.partitions("foo")
+        path = os.path.join(self.cluster.root, "bad.json")
+        rates = {b: configs.describe(self.address(b), configs.BROKER, str(b)) for b in range(1, 7)}
+        for name, content in BAD_PLANS.items():
+            with self.subTest(name):
+                with open(path, "wb") as file:
+                    file.write(content)
+                self.assert_refused(path)
+        os.unlink(path)
+        self.assert_refused(path)  # B34
+        self.assert_refused(self.cluster.root)
+        os.mkfifo(path)
+        self.assert_refused(path)
+        self.assertEqual(self.moves(), {})
+        self.assertEqual(self.partitions("foo"), before)
+        self.assertEqual(configs.describe(self.address(1), configs.TOPIC, "foo"), {})
+        self.assertEqual({b: configs.describe(self.address(b), configs.BROKER, str(b)) for b in range(1, 7)}, rates)
+
+    def assert_refused(self, path):
+        result = self.cluster.admin("reassign", "--execute", "--reassignment-json-file", path, "--throttle", "1000",
+                                    check=False)
+        self.assertEqual(result.returncode, 1, result.stdout)
+        self.assertRegex(result.stdout + result.stderr, "[Ee]rror|bad.json")
+        self.assertNotIn("Successfully", result.stdout)
+        self.assertNotIn("throttle limit was set", result.stdout)
 
     # ---- ends ----
 
