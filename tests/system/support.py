@@ -41,7 +41,8 @@ class ClusterTest(unittest.TestCase):
 
     @classmethod
     def setUpClass(cls):
-        cls.cluster = DevCluster(BUILD, cls.brokers, options=cls.options)
+        # Ports of their own: of those from 9092 up, another cluster may take the one of a broker that is down.
+        cls.cluster = DevCluster(BUILD, cls.brokers, options=("--port", "0", *cls.options))
 
     @classmethod
     def tearDownClass(cls):

@@ -128,7 +128,7 @@ class Writer(threading.Thread):
 
 class FieldCases(ClusterTest):
     brokers = 6
-    options = ("--port", "0", "--set", "log.segment.delete.delay.ms=500")
+    options = ("--set", "log.segment.delete.delay.ms=500")
 
     def tearDown(self):
         moving = list(self.moves())

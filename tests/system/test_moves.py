@@ -9,7 +9,7 @@ LINES = ["line %06d %s" % (i, "payload " * 20) for i in range(20000)]
 
 class Moves(ClusterTest):
     brokers = 6
-    options = ("--port", "0", "--set", "log.segment.delete.delay.ms=500")
+    options = ("--set", "log.segment.delete.delay.ms=500")
 
     def plan(self, topic, *rows):
         """A plan file: row i is the target of partition i, None leaves it out."""
