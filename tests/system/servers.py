@@ -50,6 +50,7 @@ class Server:
         self.config = os.path.join(self.directory, "server.properties")
         self.log_path = os.path.join(self.directory, "log")
         self.process = None
+        self.is_paused = False
         os.makedirs(self.directory)
         with open(self.config, "w", encoding="utf-8") as file:
             for key, value in {**SETTINGS, "zookeeper.connect": connect, "log.dirs": ",".join(self.log_dirs),
@@ -89,6 +90,7 @@ class Server:
     def wait_end(self):
         status = self.process.wait(DEADLINE_SECONDS)
         self.process = None
+        self.is_paused = False
         return status
 
     def stop(self):
@@ -101,9 +103,11 @@ class Server:
 
     def pause(self):
         self.process.send_signal(signal.SIGSTOP)
+        self.is_paused = True
 
     def resume(self):
         self.process.send_signal(signal.SIGCONT)
+        self.is_paused = False
 
     def close(self):
         if self.process is not None:
@@ -140,7 +144,9 @@ class ServerCluster:
 
     @property
     def bootstrap(self):
-        return ",".join(server.address for server in self.servers.values())
+        """Of those that answer: asking a paused one first would outlast its session."""
+        return ",".join(server.address for server in self.servers.values()
+                        if server.process is not None and not server.is_paused)
 
     def admin(self, command, *arguments, check=True):
         result = subprocess.run([KLAMM, command, *arguments, "--bootstrap-server", self.bootstrap],
