@@ -60,6 +60,9 @@ static void produce_answered(struct cluster_writer *w, const struct wire_produce
         break;
     default:
         if (c->options.loses_last_replica) {
+            if (w->is_stopped) {
+                w->batch_count = 0; /* what came before it is lost: it is never taken */
+            }
             writer_retry(w);
             break;
         }
