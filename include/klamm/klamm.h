@@ -66,7 +66,7 @@ struct klamm_partition_refs {
 
 /* ---- life ---- */
 
-/* Told once by a call that takes long: what it waits for, one line. Runs within the call, on the
+/* Told once by a call that takes long and has time left: what it waits for, one line. Runs within the call, on the
  * caller's thread, and must not use the client. */
 typedef void (*klamm_slow_fn)(void *arg, const char *message);
 

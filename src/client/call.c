@@ -359,7 +359,8 @@ int client_call(struct klamm_client *c, struct client_call *call, struct klamm_e
     struct slowness slowness = {.client = c, .call = call, .deadline_ms = deadline_ms};
     struct env_timer timer;
     env_timer_init(&timer, c->env, tell_slowness, &slowness);
-    if (c->on_slow != NULL) {
+    /* Whoever has less patience than that hears of the failure instead. */
+    if (c->on_slow != NULL && env_now_ms(c->env) + c->slow_ms < deadline_ms) {
         env_timer_start(&timer, c->slow_ms);
     }
     int code = attempt_all(c, call, deadline_ms, err);

@@ -122,6 +122,15 @@ static void slow_call_says_what_it_waits_for(void **state)
                                  "waiting for up to 600 s more");
     klamm_reassignments_free(moves);
     free(message);
+    message = NULL;
+    /* With less patience than that the failure alone is told. */
+    pthread_mutex_lock(&x->cluster->lock);
+    x->cluster->controller_id = 3;
+    x->cluster->misled = INT32_MAX;
+    pthread_mutex_unlock(&x->cluster->lock);
+    klamm_set_timeout(client, 50);
+    assert_int_not_equal(klamm_list_reassignments(client, NULL, &moves, &x->err), 0);
+    assert_null(message);
     klamm_close(client);
     free(bootstrap);
 }
