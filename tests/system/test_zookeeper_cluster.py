@@ -162,6 +162,26 @@ class ZooKeeperCluster(ServerTest):
         self.assertNotIn("was generated", server.log())
         self.assertEqual(server.stop(), 0)
 
+    def test_access_lists_belong_to_the_user_of_the_digest_file(self):
+        digest = os.path.join(self.cluster.root, "digest")
+        with open(digest, "w", encoding="utf-8") as file:
+            file.write("klamm:secret\n")
+        elsewhere = self.cluster.zookeeper.address + "/guarded"
+        server = self.cluster.new_server("guarded", **{"broker.id": 1, "zookeeper.connect": elsewhere,
+                                                       "zookeeper.set.acl": "true",
+                                                       "klamm.zookeeper.digest.file": digest})
+        self.addCleanup(server.close)
+        server.start()
+        server.wait_ready()
+        sessions = self.cluster.sessions
+        sessions.open("stranger", elsewhere)
+        sessions.open("owner", elsewhere, "klamm:secret")
+        self.assertRegex(sessions.ask("get", "stranger", "read", "/cluster/id"), "^ok 0 ")
+        self.assertEqual(sessions.ask("set", "stranger", "write", "/cluster/id", "x", -1), "refused")
+        self.assertEqual(sessions.ask("create", "stranger", "make", "/admin/delete_topics/x", "x"), "refused")
+        self.assertEqual(sessions.ask("create", "owner", "make", "/admin/x", "x"), "ok 0")
+        self.assertEqual(server.stop(), 0)
+
     def test_stop_ends_without_zookeeper_and_a_second_signal_at_once(self):
         server = self.cluster.new_server("ended", **{"broker.id": 90})
         self.addCleanup(server.close)
@@ -178,6 +198,34 @@ class ZooKeeperCluster(ServerTest):
         server.process.send_signal(signal.SIGTERM)
         server.resume()
         self.assertIn(server.wait_end(), (130, 143))
+
+
+class EmptiedZooKeeper(ServerTest):
+    """What ZooKeeper forgot is still in the logs of the brokers."""
+
+    brokers = 1
+
+    def folders(self):
+        return sorted(name for path in self.cluster.servers[1].log_dirs for name in os.listdir(path)
+                      if name.startswith("kept-"))
+
+    def test_emptied_zookeeper_costs_no_records(self):
+        self.create("kept", [1], [1])
+        self.produce("kept", LINES)
+        server = self.cluster.servers[1]
+        cluster_id = self.cluster.znode("/cluster/id")["id"]
+        self.cluster.zookeeper.kill()
+        self.cluster.zookeeper.clear()
+        self.cluster.zookeeper.start()
+        self.assertEqual(sorted(self.consume("kept")), LINES)
+        server.kill()
+        server.start()
+        server.wait_ready()
+        self.cluster.sessions.open("later", self.cluster.connect)
+        self.assertIn(cluster_id, self.cluster.sessions.ask("get", "later", "id", "/cluster/id"))
+        self.assertEqual(self.folders(), ["kept-0", "kept-1"])
+        self.assertEqual(server.stop(), 0)
+        self.assertEqual(self.folders(), ["kept-0", "kept-1"])
 
 
 if __name__ == "__main__":
