@@ -160,21 +160,42 @@ class ReassignCli(ClusterTest):
                                             "nothing was started.\n"))
         self.assertEqual(self.partitions("dirs-throttle")[0]["replicas"], [a, b, c])
 
+    def watch(self, path):
+        """Starts --execute --watch of the plan; returns its process once it shows progress."""
+        process = subprocess.Popen([self.cluster.klamm, "reassign", "--bootstrap-server", self.cluster.bootstrap,
+                                    "--reassignment-json-file", path, "--execute", "--watch"], stdout=subprocess.PIPE,
+                                   stderr=subprocess.PIPE, text=True)
+        for line in process.stdout:
+            if "-0  " in line:
+                break
+        return process
+
     def test_interrupting_a_watch_leaves_the_move(self):
         a, b, c = self.live[:3]
         self.create("watched", [a, b, c])
-        path = self.plan({("watched", 0): [a, b, self.silent]})
-        watch = subprocess.Popen([self.cluster.klamm, "reassign", "--bootstrap-server", self.cluster.bootstrap,
-                                  "--reassignment-json-file", path, "--execute", "--watch"], stdout=subprocess.PIPE,
-                                 stderr=subprocess.PIPE, text=True)
-        for line in watch.stdout:
-            if line.startswith("watched-0  "):
-                break
+        watch = self.watch(self.plan({("watched", 0): [a, b, self.silent]}))
         watch.send_signal(signal.SIGINT)
         _, err = watch.communicate(timeout=DEADLINE_SECONDS)
         self.assertEqual(watch.returncode, 130)
         self.assertIn("The moves go on", err)
         self.assertEqual(self.moving()[0]["topic"], "watched")
+
+    def test_s40_a_cluster_that_stands_still_is_waited_for(self):
+        a, b, c = self.live[:3]
+        self.create("still", [a, b, c])
+        watch = self.watch(self.plan({("still", 0): [a, b, self.silent]}))
+        self.cluster.process.send_signal(signal.SIGSTOP)
+        try:
+            told = next((line for line in watch.stderr if "no answer in time" in line or "does not answer" in line), None)
+        finally:
+            self.cluster.process.send_signal(signal.SIGCONT)
+        self.assertIsNotNone(told)
+        for line in watch.stdout:
+            if line.startswith("still-0  "):
+                break
+        watch.send_signal(signal.SIGINT)
+        out, err = watch.communicate(timeout=DEADLINE_SECONDS)
+        self.assertEqual(watch.returncode, 130, line + out + err)
 
     def test_generate_proposes_and_changes_nothing(self):
         a, b, c, d, e = self.live
