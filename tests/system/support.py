@@ -59,7 +59,9 @@ class ClusterTest(unittest.TestCase):
         return [p for t in described["topics"] for p in t["partitions"]]
 
     def produce(self, topic, lines, *options):
-        kcat("-b", self.cluster.bootstrap, "-t", topic, "-P", "-X", "acks=all", *options, text="\n".join(lines) + "\n")
+        """Each line once, in order: what a leader took and left unanswered when it went is not taken again."""
+        kcat("-b", self.cluster.bootstrap, "-t", topic, "-P", "-X", "acks=all", "-X", "enable.idempotence=true", *options,
+             text="\n".join(lines) + "\n")
 
     def consume(self, topic, *options):
         """All records of the topic, as lines."""
