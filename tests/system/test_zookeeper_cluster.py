@@ -182,6 +182,20 @@ class ZooKeeperCluster(ServerTest):
         self.assertEqual(sessions.ask("create", "owner", "make", "/admin/x", "x"), "ok 0")
         self.assertEqual(server.stop(), 0)
 
+    def test_topic_znode_that_is_no_json_hurts_no_other_topic(self):
+        sessions = self.cluster.sessions
+        active = wait_until("a controller", self.cluster.controller)
+        others = [broker for broker in self.cluster.servers if broker != active]
+        self.assertEqual(sessions.ask("create", "reader", "break", "/brokers/topics/broken", "not-json"), "ok 0")
+        self.addCleanup(sessions.ask, "delete", "reader", "mend", "/brokers/topics/broken", -1)
+        self.cluster.servers[active].kill()
+        successor = wait_until("another controller", lambda: self.cluster.controller() not in (None, active)
+                               and self.cluster.controller())
+        self.cluster.servers[successor].wait_log("controller: warning: topic broken is left out: ")
+        self.create("whole", others)
+        self.produce("whole", LINES)
+        self.assertEqual(self.consume("whole"), LINES)
+
     def test_stop_ends_without_zookeeper_and_a_second_signal_at_once(self):
         server = self.cluster.new_server("ended", **{"broker.id": 90})
         self.addCleanup(server.close)
