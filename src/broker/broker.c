@@ -123,7 +123,7 @@ static int64_t hook_broker_epoch(void *arg)
 static void hook_dir_failed(void *arg, const char *path, const char *reason)
 {
     struct broker *b = arg;
-    char *line = xasprintf("log directory %s is offline: %s", path, reason);
+    char *line = xasprintf(BROKER_LOG_WARNING "log directory %s is offline: %s", path, reason);
     tell(b, line);
     free(line);
     env_timer_start(&b->dirs_check, 0);
@@ -274,7 +274,7 @@ static void on_registered(void *arg, int64_t epoch)
 static void on_lost(void *arg)
 {
     struct broker *b = arg;
-    tell(b, "the metastore session has expired");
+    tell(b, BROKER_LOG_WARNING "the metastore session has expired");
     b->epoch = -1;
     withdrawal_end(b);
     if (b->phase == PHASE_CLOSING) {

@@ -22,6 +22,7 @@ struct metastore_factory;
 struct auth_acls;
 
 #define BROKER_LOG_DIRS_MAX 64
+#define BROKER_LOG_WARNING  "warning: "
 
 /* One key=value of a properties file or of a command line. */
 struct broker_setting {
@@ -41,8 +42,9 @@ struct broker_config {
     int64_t session_timeout_ms;            /* zookeeper.session.timeout.ms; 0 = 18000 */
     const struct broker_setting *settings; /* Kafka's property names; later ones win */
     int32_t setting_count;
-    const struct auth_acls *acls;             /* borrowed; NULL = everybody may do everything */
-    void (*log)(void *arg, const char *line); /* for the operator; may be NULL */
+    const struct auth_acls *acls; /* borrowed; NULL = everybody may do everything */
+    /* For the operator; a line of trouble begins with BROKER_LOG_WARNING. May be NULL. */
+    void (*log)(void *arg, const char *line);
     void *log_arg;
 };
 

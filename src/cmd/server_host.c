@@ -129,7 +129,12 @@ static void on_trouble(void *arg, const char *text)
 static void on_broker_log(void *arg, const char *line)
 {
     const struct host *h = arg;
-    SAY(h, INFO, "%s", line);
+    size_t mark = strlen(BROKER_LOG_WARNING);
+    if (strncmp(line, BROKER_LOG_WARNING, mark) == 0) {
+        SAY(h, WARN, "%s", line + mark);
+    } else {
+        SAY(h, INFO, "%s", line);
+    }
 }
 
 static void on_ready(void *arg)

@@ -78,7 +78,7 @@ class LogDirs(ClusterTest):
         self.assertEqual(codes[0], 0)
         self.assertEqual({code for code in codes if code != 0}, {56})
         self.assert_only_these_moved("full", moved)
-        self.assertIn("klamm dev: broker 1: log directory %s is offline: log of full-%d: disk full\n"
+        self.assertIn("klamm dev: broker 1: warning: log directory %s is offline: log of full-%d: disk full\n"
                       % (self.small, moved[0]), self.cluster.log())
 
     def test_directory_that_is_gone(self):
@@ -90,7 +90,7 @@ class LogDirs(ClusterTest):
         with open(self.small, "w", encoding="utf-8"):
             pass
         self.assert_only_these_moved("gone", moved)
-        self.assertIn("klamm dev: broker 1: log directory %s is offline: " % self.small, self.cluster.log())
+        self.assertIn("klamm dev: broker 1: warning: log directory %s is offline: " % self.small, self.cluster.log())
         self.cluster.dev("stop", "1")
         os.unlink(self.small)
         os.rename(self.small + "-away", self.small)

@@ -94,7 +94,7 @@ static void on_changed(void *arg, int32_t broker_id, int32_t epoch)
 static void on_log(void *arg, enum control_level level, const char *text)
 {
     struct controller_link *link = arg;
-    const char *prefix = level == CONTROL_WARNING ? "controller: warning: " : "controller: ";
+    const char *prefix = level == CONTROL_WARNING ? "warning: controller: " : "controller: ";
     note_send(link, link->config.broker_env, log_arrived,
               (struct note){.text = xasprintf("%s%s", prefix, text)});
 }
