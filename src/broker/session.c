@@ -1,7 +1,7 @@
 /*
  * Steps of one session, each started by the answer of the one before:
- * CONNECTING -> ROOTS (base nodes) -> CLUSTER (id) -> WAITING (for register) -> REGISTERING ->
- * REGISTERED. Expiry leads back to CONNECTING from everywhere. A write whose outcome is unknown is
+ * CONNECTING -> ROOTS (base nodes) -> CLUSTER (id) -> CHECKING (nobody else has our broker id) ->
+ * WAITING (for register) -> REGISTERING -> REGISTERED. Expiry leads back to CONNECTING from everywhere. A write whose outcome is unknown is
  * looked at again by reading.
  */
 #include "broker/session.h"
@@ -23,6 +23,7 @@ enum step {
     STEP_CONNECTING,
     STEP_ROOTS,
     STEP_CLUSTER,
+    STEP_CHECKING,
     STEP_WAITING,
     STEP_REGISTERING,
     STEP_REGISTERED,
@@ -36,8 +37,9 @@ struct broker_session {
     enum step step;
     int32_t root;               /* ROOTS: the one being made */
     int64_t earlier_session_id; /* our own, expired; 0 = none */
-    int64_t give_up_ms;         /* REGISTERING: until then somebody else's node may expire */
-    bool is_held_told;          /* REGISTERING: that somebody else's node is waited for */
+    char *cluster_id;           /* from CHECKING on; NULL before */
+    int64_t give_up_ms;         /* CHECKING, REGISTERING: until then a stranger's node may expire */
+    bool is_held_told;          /* that a stranger's node is waited for */
     struct env_timer retry;
 };
 
@@ -68,6 +70,9 @@ static void step_retry(void *arg)
         break;
     case STEP_CLUSTER:
         cluster_read(s);
+        break;
+    case STEP_CHECKING:
+        node_read(s);
         break;
     case STEP_REGISTERING:
         node_create(s);
@@ -156,9 +161,12 @@ static void cluster_read_done(void *arg, const struct metastore_result *result)
         fail(s, em.text);
         return;
     }
-    s->step = STEP_WAITING;
-    s->events.connected(s->events.arg, s->metastore, id);
-    free(id);
+    free(s->cluster_id);
+    s->cluster_id = id;
+    s->step = STEP_CHECKING;
+    s->give_up_ms = env_now_ms(s->config.env) + 2 * s->config.timeout_ms;
+    s->is_held_told = false;
+    node_read(s);
 }
 
 static void cluster_read(struct broker_session *s)
@@ -231,6 +239,13 @@ static void node_is_held(struct broker_session *s, struct slice json)
     free(holder);
 }
 
+/* Before anything is done in the name of our id, no living stranger may have it. */
+static void id_is_free(struct broker_session *s)
+{
+    s->step = STEP_WAITING;
+    s->events.connected(s->events.arg, s->metastore, s->cluster_id);
+}
+
 static void node_read_done(void *arg, const struct metastore_result *result)
 {
     struct broker_session *s = arg;
@@ -238,11 +253,14 @@ static void node_read_done(void *arg, const struct metastore_result *result)
     if (result->err == -E_SESSION_EXPIRED) {
         return;
     }
-    if (result->err < 0) {
+    bool is_ours = owner == s->earlier_session_id && owner != 0;
+    if (s->step == STEP_CHECKING && (result->err == -E_NOT_FOUND || is_ours)) {
+        id_is_free(s);
+    } else if (result->err < 0) {
         retry_later(s);
     } else if (owner == metastore_session_id(s->metastore)) {
         registered(s, result->stat.czxid);
-    } else if (owner == s->earlier_session_id && owner != 0) {
+    } else if (is_ours) {
         node_remove(s, result->stat.version);
     } else {
         node_is_held(s, result->data);
@@ -364,5 +382,6 @@ void broker_session_free(struct broker_session *s, bool is_clean)
     } else {
         metastore_abandon(s->metastore);
     }
+    free(s->cluster_id);
     free(s);
 }

@@ -16,16 +16,17 @@ struct metastore_factory;
 
 struct broker_session_events {
     void *arg;
-    /* A session is up: /config may be read through m, broker_session_register comes next. Once a
-     * session. A cluster id that differs from an earlier one is the receiver's to judge. */
+    /* A session is up, and no stranger holds our id: /config may be read through m,
+     * broker_session_register comes next. Once a session. A cluster id that differs from an earlier
+     * one is the receiver's to judge. */
     void (*connected)(void *arg, struct metastore *m, const char *cluster_id);
     /* /brokers/ids/N is ours, under this epoch. */
     void (*registered)(void *arg, int64_t epoch);
     /* The session expired; the metastore given by connected goes when this returns. Another session is
      * opened by itself. */
     void (*lost)(void *arg);
-    /* Another session holds the id; it is waited for, which the text says. Once a registration. May be
-     * NULL. */
+    /* Another session holds the id, before connected or after register; it is waited for, which the
+     * text says. May be NULL. */
     void (*held)(void *arg, const char *text);
     /* It cannot go on: the id is taken by a living broker, a stored cluster id cannot be read. */
     void (*failed)(void *arg, const char *reason);

@@ -134,6 +134,7 @@ class ZooKeeperCluster(RecordsTest):
         self.assertRegex(twin.log(), r"ERROR broker 3 cannot go on: broker id 3 is in use by another broker \(%s\)"
                          % self.cluster.servers[3].address)
         self.assertEqual(self.cluster.ask("get", "/brokers/ids/3"), epoch)
+        self.assertNotIn("left ", twin.log())  # the in-sync sets of the one that lives
 
     def test_directories_of_another_broker_or_cluster_are_refused(self):
         other = self.cluster.new_server("other", **{"broker.id": 77})

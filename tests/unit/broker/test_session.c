@@ -207,6 +207,7 @@ static void id_of_a_living_broker_is_fatal(void **state)
     assert_string_equal(second.held, "broker id 4 is registered by broker:9092; waiting up to "
                                      "12000 ms for that session to end");
     assert_string_equal(second.failed, "broker id 4 is in use by another broker (broker:9092)");
+    assert_int_equal(second.connected, 0);
     assert_int_equal(second.epoch, -1);
     assert_true(first.epoch > 0);
     broker_session_free(first.session, true);
