@@ -11,7 +11,7 @@
 #include <stdlib.h>
 
 #define BATCH_BYTES_MAX ((size_t)512 * 1024)
-#define WRITE_OPS_MAX   3
+#define WRITE_OPS_MAX   4
 #define TOO_LARGE       "too large for the metastore"
 
 struct write_op {
@@ -19,6 +19,7 @@ struct write_op {
     char *path;
     struct buf data;
     int32_t version;
+    bool is_sequential;
 };
 
 struct controller_write {
@@ -63,6 +64,16 @@ static void state_encode(struct controller_write *w, const struct control_write 
     metastore_partition_state_encode(&op->data, write->state);
 }
 
+/* Also where nothing is set: the brokers may still know what a deleted topic of this name had. */
+static void settings_note_encode(struct controller_write *w, struct slice topic)
+{
+    struct write_op *op = op_add(w, METASTORE_CREATE, slice_str(METASTORE_CONFIG_CHANGE_NEW), -1);
+    char *entity = xasprintf("topics/%.*s", (int)topic.len, (const char *)topic.ptr);
+    op->is_sequential = true;
+    metastore_config_change_encode(&op->data, slice_str(entity));
+    free(entity);
+}
+
 static void topic_create_encode(struct controller_write *w, const struct control_write *write)
 {
     struct metastore_path path;
@@ -73,6 +84,7 @@ static void topic_create_encode(struct controller_write *w, const struct control
     op = op_add(w, METASTORE_CREATE, metastore_path_topic(&path, write->topic), -1);
     metastore_topic_encode(&op->data, write->topic_node);
     (void)op_add(w, METASTORE_CREATE, metastore_path_partitions(&path, write->topic), -1);
+    settings_note_encode(w, write->topic);
 }
 
 static void block_encode(struct controller_write *w, const struct control_write *write)
@@ -517,7 +529,8 @@ static void batch_send(struct controller *c, struct list *writes)
             ops[count++] = (struct metastore_op){.kind = w->ops[i].kind,
                                                  .path = slice_str(w->ops[i].path),
                                                  .data = buf_slice(&w->ops[i].data),
-                                                 .version = w->ops[i].version};
+                                                 .version = w->ops[i].version,
+                                                 .is_sequential = w->ops[i].is_sequential};
         }
     }
     metastore_multi(c->store, ops, count, batch_done, controller_pending_new(c, batch));

@@ -13,6 +13,8 @@
 #include "cluster.h"
 #include "model/config.h"
 #include "model/kerr.h"
+#include "wire/delete_topics.h"
+#include "wire/describe_configs.h"
 
 static const struct wire_create_topics_response *
 create(struct cluster *c, int16_t version, struct wire_create_topics_request_topics *topics,
@@ -21,7 +23,7 @@ create(struct cluster *c, int16_t version, struct wire_create_topics_request_top
     struct wire_create_topics_request req = {
         .topics = topics, .topics_count = count, .timeout_ms = 10000};
     const struct wire_create_topics_response *resp =
-        cluster_call_v(c, 1, WIRE_KEY_CREATE_TOPICS, version, &req);
+        cluster_call_v(c, cluster_controller(c), WIRE_KEY_CREATE_TOPICS, version, &req);
     assert_non_null(resp);
     assert_int_equal(resp->topics_count, count);
     return resp;
@@ -133,6 +135,57 @@ static void settings_and_placement_are_kept(void **state)
     cluster_stop(&c);
 }
 
+/* What a broker says min.insync.replicas of topic t is. */
+static int64_t min_insync_replicas(struct cluster *c, int32_t id)
+{
+    struct slice key = slice_str("min.insync.replicas");
+    struct wire_describe_configs_request_resources asked = {.resource_type = 2,
+                                                            .resource_name = slice_str("t"),
+                                                            .configuration_keys = &key,
+                                                            .configuration_keys_count = 1};
+    struct wire_describe_configs_request req = {.resources = &asked, .resources_count = 1};
+    const struct wire_describe_configs_response *resp =
+        cluster_call_v(c, id, WIRE_KEY_DESCRIBE_CONFIGS, 4, &req);
+    assert_non_null(resp);
+    assert_int_equal(resp->results[0].configs_count, 1);
+    return strtoll((const char *)resp->results[0].configs[0].value.ptr, NULL, 10);
+}
+
+static void delete_t(struct cluster *c)
+{
+    struct slice name = slice_str("t");
+    struct wire_delete_topics_request req = {
+        .topic_names = &name, .topic_names_count = 1, .timeout_ms = 10000};
+    const struct wire_delete_topics_response *resp =
+        cluster_call_v(c, cluster_controller(c), WIRE_KEY_DELETE_TOPICS, 4, &req);
+    assert_non_null(resp);
+    assert_int_equal(resp->responses[0].error_code, KERR_NONE);
+    cluster_run(c, 1000);
+}
+
+static void every_broker_goes_by_the_settings_of_new_topics(void **state)
+{
+    (void)state;
+    struct cluster c = {0};
+    cluster_start(&c, 2);
+    struct wire_create_topics_request_topics_configs config = {
+        .name = slice_str("min.insync.replicas"), .value = slice_str("2")};
+    struct wire_create_topics_request_topics topic = topic_of("t");
+    topic.configs = &config;
+    topic.configs_count = 1;
+    assert_int_equal(create(&c, 7, &topic, 1)->topics[0].error_code, KERR_NONE);
+    cluster_run(&c, 1000);
+    assert_int_equal(min_insync_replicas(&c, 1), 2);
+    assert_int_equal(min_insync_replicas(&c, 2), 2);
+    delete_t(&c);
+    topic.configs_count = 0;
+    assert_int_equal(create(&c, 7, &topic, 1)->topics[0].error_code, KERR_NONE);
+    cluster_run(&c, 1000);
+    assert_int_equal(min_insync_replicas(&c, 1), 1);
+    assert_int_equal(min_insync_replicas(&c, 2), 1);
+    cluster_stop(&c);
+}
+
 static void validate_only_creates_nothing(void **state)
 {
     (void)state;
@@ -174,6 +227,7 @@ int main(void)
         cmocka_unit_test(every_version_creates_with_the_defaults),
         cmocka_unit_test(refused_topics_say_why_and_leave_the_others_alone),
         cmocka_unit_test(settings_and_placement_are_kept),
+        cmocka_unit_test(every_broker_goes_by_the_settings_of_new_topics),
         cmocka_unit_test(validate_only_creates_nothing),
         cmocka_unit_test(create_permission_is_needed),
     };
