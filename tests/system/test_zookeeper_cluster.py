@@ -112,7 +112,7 @@ class ZooKeeperCluster(RecordsTest):
     def test_service_goes_on_without_zookeeper_and_changes_resume_with_it(self):
         self.create("outage", [1, 2, 3])
         self.cluster.zookeeper.kill()
-        self.produce("outage", LINES)
+        self.produce("outage", LINES, "-X", "enable.idempotence=false")  # producer ids come from there
         self.assertEqual(self.consume("outage"), LINES)
         for server in self.cluster.servers.values():
             server.wait_log("WARN  ZooKeeper %s: connection lost" % self.cluster.connect)
