@@ -166,10 +166,11 @@ static void lists_beyond_the_protocol_are_found(void **state)
 {
     (void)state;
     struct klamm_partition *partitions = xalloc(5000 * sizeof *partitions);
+    const int32_t replicas[] = {1, 2, 3};
     struct buf entries;
     buf_init(&entries);
     for (int32_t i = 0; i < 5000; i++) {
-        partitions[i] = (struct klamm_partition){.index = i, .replicas = IDS(1, 2, 3)};
+        partitions[i] = (struct klamm_partition){.index = i, .replicas = {replicas, 3}};
         buf_putf(&entries, "%s{\"topic\":\"big\",\"partition\":%d,\"replicas\":[1,2,4]}",
                  i == 0 ? "" : ",", i);
     }
