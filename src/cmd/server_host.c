@@ -54,12 +54,20 @@ static int64_t number_of(const struct host *h, int key)
 
 /* ---- the end ---- */
 
+/* On the controller's env. What a freed broker has there was told to end before, and what that sent
+ * back to our env comes before the stop. */
+static void controller_ended(void *arg)
+{
+    const struct host *h = arg;
+    loop_stop(h->env);
+}
+
 static void host_free_broker(void *arg)
 {
     struct host *h = arg;
     broker_free(h->broker);
     h->broker = NULL;
-    loop_stop(h->env);
+    env_post(h->controller_env, controller_ended, h);
 }
 
 /* May be called from a callback of the broker, which must not be freed there. */
