@@ -3,10 +3,13 @@
 import os
 import re
 import socket
+import struct
 import unittest
 
 from support import ClusterTest, kcat, wait_until
 
+READERS = 20
+GROWTH_MB_MAX = 500  # sanitizers hold on to freed memory
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 
 
@@ -90,6 +93,27 @@ class Kcat(ClusterTest):
         self.produce("unhurt", ["still here"])
         self.assertEqual(self.consume("unhurt"), ["still here"])
         self.assertTrue(re.search("3 brokers", kcat("-b", self.cluster.bootstrap, "-L").stdout))
+
+    def resident_mb(self):
+        with open("/proc/%d/status" % self.cluster.process.pid, encoding="ascii") as file:
+            return next(int(line.split()[1]) for line in file if line.startswith("VmRSS")) // 1024
+
+    def test_clients_that_ask_and_never_read_cost_little(self):
+        self.create("wide", *[[1]] * 2000)
+        host, port = self.cluster.bootstrap.split(",")[0].rsplit(":", 1)
+        question = struct.pack(">ihhihi", 14, 3, 1, 7, -1, -1) * 50  # Metadata of all topics
+        before = self.resident_mb()
+        connections = [socket.create_connection((host, int(port)), timeout=0.2) for _ in range(READERS)]
+        self.addCleanup(lambda: [c.close() for c in connections])
+        for connection in connections:
+            try:
+                while True:
+                    connection.sendall(question)
+            except TimeoutError:
+                pass  # not read any more
+        self.assertLess(self.resident_mb() - before, GROWTH_MB_MAX)
+        self.produce("wide", ["still here"])
+        self.assertEqual(self.consume("wide"), ["still here"])
 
 
 if __name__ == "__main__":

@@ -21,8 +21,8 @@
 #define ARENA_BYTES_MAX  ((size_t)128 << 20) /* decoded request and answer together */
 #define ARENA_BYTES_KEEP ((size_t)1 << 20)   /* a larger arena is not kept in the pool */
 #define POOL_MAX         64
-#define OUTPUT_BYTES_MAX ((int64_t)64 << 20) /* queued on one connection */
-#define IN_FLIGHT_MAX    128                 /* requests of one connection */
+#define OUTPUT_BYTES_MAX ((int64_t)1 << 20) /* queued on one connection */
+#define IN_FLIGHT_MAX    128                /* requests of one connection */
 
 /* ---- requests ---- */
 
