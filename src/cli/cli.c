@@ -79,6 +79,11 @@ int cli_main(int argc, char **argv)
     cli_terminal_init(&terminal);
     int code = run(&terminal, argc, argv);
     cli_terminal_flush(&terminal);
+    if (terminal.is_out_lost) {
+        buf_put_str(&terminal.err, "klamm: the output could not be written\n");
+        cli_terminal_flush(&terminal);
+        code = code == CLI_EXIT_OK ? CLI_EXIT_FAILED : code;
+    }
     cli_terminal_deinit(&terminal);
     return code;
 }

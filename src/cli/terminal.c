@@ -1,6 +1,6 @@
 /*
- * Standard streams. A stream that fails (a closed pipe) swallows what follows; the exit code of a
- * command tells about its work, not about its audience.
+ * Standard streams. A closed pipe swallows what follows: the exit code of a command tells about its
+ * work, not about its audience. Output that a file did not take is a loss, and remembered.
  */
 #include "cli/terminal.h"
 
@@ -44,7 +44,8 @@ void cli_terminal_measure(struct cli_terminal *t)
     }
 }
 
-static void write_all(int fd, const struct buf *b)
+/* False when bytes were lost that somebody wanted. */
+static bool write_all(int fd, const struct buf *b)
 {
     size_t done = 0;
     while (done < b->len) {
@@ -53,17 +54,18 @@ static void write_all(int fd, const struct buf *b)
             continue;
         }
         if (taken <= 0) {
-            return;
+            return taken < 0 && errno == EPIPE;
         }
         done += (size_t)taken;
     }
+    return true;
 }
 
 void cli_terminal_flush(struct cli_terminal *t)
 {
     if (!t->is_captured) {
-        write_all(STDERR_FILENO, &t->err);
-        write_all(STDOUT_FILENO, &t->out);
+        (void)write_all(STDERR_FILENO, &t->err);
+        t->is_out_lost = !write_all(STDOUT_FILENO, &t->out) || t->is_out_lost;
         buf_clear(&t->err);
         buf_clear(&t->out);
     }

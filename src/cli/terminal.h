@@ -19,6 +19,7 @@ struct cli_terminal {
     struct buf out;   /* for standard output */
     struct buf err;   /* for standard error */
     bool is_captured; /* keep what is flushed */
+    bool is_out_lost; /* standard output, no closed pipe, did not take all of it (a full disk) */
     bool is_terminal; /* standard output can be redrawn */
     bool has_color;   /* standard output takes colours */
     int32_t columns;  /* of the terminal; 80 when unknown */

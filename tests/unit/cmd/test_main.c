@@ -43,9 +43,17 @@ static void commands_reach_their_folder(void **state)
     assert_non_null(strstr(text, "frob"));
 }
 
+static void output_that_a_full_disk_refuses_is_a_failure(void **state)
+{
+    (void)state;
+    char text[16384];
+    assert_int_equal(run("topics --help >/dev/full", text, sizeof text), 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(output_that_a_full_disk_refuses_is_a_failure),
         cmocka_unit_test(commands_reach_their_folder),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
