@@ -50,9 +50,18 @@ static void output_that_a_full_disk_refuses_is_a_failure(void **state)
     assert_int_equal(run("topics --help >/dev/full", text, sizeof text), 1);
 }
 
+/* A file that got the number of a closed standard stream would be damaged by messages. */
+static void closed_streams_are_filled(void **state)
+{
+    (void)state;
+    char text[16384];
+    assert_int_equal(run("topics --help <&- >&- #", text, sizeof text), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(closed_streams_are_filled),
         cmocka_unit_test(output_that_a_full_disk_refuses_is_a_failure),
         cmocka_unit_test(commands_reach_their_folder),
     };
