@@ -55,8 +55,14 @@ class ClusterTest(unittest.TestCase):
         wait_until("leaders of " + topic, lambda: all(p["leader"] >= 0 for p in self.partitions(topic)))
 
     def partitions(self, topic):
-        described = json.loads(self.cluster.admin("topics", "describe", topic, "--json").stdout)
+        """Waits until the broker that is asked knows the topic: it learns of a new one after the controller."""
+        described = wait_until(topic + " to be known", lambda: self.describe(topic))
         return [p for t in described["topics"] for p in t["partitions"]]
+
+    def describe(self, topic):
+        """What `klamm topics describe` says; None while it fails."""
+        result = self.cluster.admin("topics", "describe", topic, "--json", check=False)
+        return json.loads(result.stdout) if result.returncode == 0 else None
 
     def produce(self, topic, lines, *options):
         """Each line once, in order: what a leader took and left unanswered when it went is not taken again."""
