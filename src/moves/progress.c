@@ -1,0 +1,315 @@
+/*
+ * The arithmetic of progress. A replica has as many bytes to copy as its leader has; what it lacks now
+ * decides the time left, what it had once is what counts as copied. Sizes come from other machines and
+ * at other moments: they are bounded here, so that no sum or product overflows.
+ */
+#include "moves/progress.h"
+
+#include "base/alloc.h"
+#include "base/check.h"
+
+#include <stdlib.h>
+
+#define BYTES_MAX   ((int64_t)1 << 50) /* of one log: a petabyte */
+#define RATE_MAX    ((int64_t)1 << 50) /* a second */
+#define RATE_MIN_MS 500                /* a rate over less says nothing */
+#define TAIL_MS     1000               /* less than this behind: it follows the tail */
+
+static int64_t bytes_bound(int64_t bytes)
+{
+    return MIN(MAX(bytes, 0), BYTES_MAX);
+}
+
+/* ---- rates ---- */
+
+static void rate_keep(struct moves_rate *rate)
+{
+    if (rate->count == MOVES_SAMPLES) {
+        memmove(rate->samples, rate->samples + 1, sizeof rate->samples - sizeof rate->samples[0]);
+        rate->count--;
+    }
+    rate->samples[rate->count].time_ms = rate->time_ms;
+    rate->samples[rate->count].value = rate->value;
+    rate->count++;
+}
+
+void moves_rate_add(struct moves_rate *rate, int64_t value, int64_t now_ms)
+{
+    if (rate->count > 0 && value < rate->value) {
+        rate->count = 0;
+    }
+    rate->time_ms = now_ms;
+    rate->value = value;
+    if (rate->count == 0 || now_ms - rate->samples[rate->count - 1].time_ms >= MOVES_SAMPLE_MS) {
+        rate_keep(rate);
+    }
+}
+
+int64_t moves_rate_get(const struct moves_rate *rate)
+{
+    if (rate->count == 0 || rate->time_ms - rate->samples[0].time_ms < RATE_MIN_MS) {
+        return -1;
+    }
+    int64_t elapsed_ms = rate->time_ms - rate->samples[0].time_ms;
+    int64_t change = rate->value - rate->samples[0].value;
+    return change >= INT64_MAX / 1000 ? change / elapsed_ms * 1000 : change * 1000 / elapsed_ms;
+}
+
+/* ---- what is heard ---- */
+
+void moves_progress_init(struct moves_progress *m)
+{
+    *m = (struct moves_progress){
+        .rate = -1, .eta_ms = -1, .leader = -1, .leader_log = {.log_end = -1, .write_rate = -1}};
+}
+
+void moves_progress_deinit(struct moves_progress *m)
+{
+    free(m->replicas);
+    *m = (struct moves_progress){0};
+}
+
+static struct moves_replica *replica_find(const struct moves_progress *m, int32_t broker)
+{
+    for (int32_t i = 0; i < m->replica_count; i++) {
+        if (m->replicas[i].broker == broker) {
+            return &m->replicas[i];
+        }
+    }
+    return NULL;
+}
+
+static bool has_same_replicas(const struct moves_progress *m, const struct ids *adding)
+{
+    bool is_same = m->replica_count == adding->count;
+    for (int32_t i = 0; is_same && i < adding->count; i++) {
+        is_same = m->replicas[i].broker == adding->list[i];
+    }
+    return is_same;
+}
+
+void moves_progress_set(struct moves_progress *m, const struct ids *adding, int32_t leader)
+{
+    if (leader != m->leader && leader >= 0) {
+        /* The size stays until the new leader tells its own. */
+        m->leader = leader;
+        m->leader_rate = (struct moves_rate){0};
+        m->leader_log.write_rate = -1;
+    }
+    if (has_same_replicas(m, adding)) {
+        return;
+    }
+    struct moves_replica *replicas = xalloc((size_t)(adding->count + 1) * sizeof *replicas);
+    for (int32_t i = 0; i < adding->count; i++) {
+        const struct moves_replica *known = replica_find(m, adding->list[i]);
+        if (known != NULL) {
+            replicas[i] = *known;
+        } else {
+            replicas[i] = (struct moves_replica){
+                .broker = adding->list[i], .rate = -1, .lag_bytes = -1, .lag_offsets = -1};
+        }
+    }
+    free(m->replicas);
+    m->replicas = replicas;
+    m->replica_count = adding->count;
+}
+
+static struct moves_log log_bound(const struct moves_log *log)
+{
+    struct moves_log bounded = *log;
+    bounded.size = bytes_bound(log->size);
+    bounded.write_rate = MIN(MAX(log->write_rate, -1), RATE_MAX);
+    bounded.throttle_rate = MIN(MAX(log->throttle_rate, -1), RATE_MAX);
+    bounded.log_end = MAX(log->log_end, -1);
+    return bounded;
+}
+
+void moves_progress_heard(struct moves_progress *m, int32_t broker, const struct moves_log *log,
+                          int64_t now_ms)
+{
+    struct moves_replica *replica = replica_find(m, broker);
+    struct moves_log bounded = log_bound(log);
+    if (replica != NULL) {
+        replica->has_log = true;
+        replica->log = bounded;
+        replica->copied = MAX(replica->copied, bounded.size);
+        moves_rate_add(&replica->size_rate, bounded.size, now_ms);
+    }
+    if (broker == m->leader) {
+        m->has_leader_log = true;
+        m->leader_log = bounded;
+        moves_rate_add(&m->leader_rate, bounded.size, now_ms);
+    }
+}
+
+/* ---- one replica ---- */
+
+/* Bytes a second that arrive at the leader; -1 = unknown. */
+static int64_t write_rate(const struct moves_progress *m)
+{
+    return m->leader_log.write_rate >= 0 ? m->leader_log.write_rate
+                                         : moves_rate_get(&m->leader_rate);
+}
+
+static struct moves_wait replica_wait(const struct moves_progress *m, const struct moves_replica *r,
+                                      const struct moves_facts *facts)
+{
+    int64_t down_since_ms = facts->down_since(facts->arg, r->broker);
+    struct moves_reason_facts about = {
+        .is_paused = facts->is_paused,
+        .is_in_sync = ids_has(facts->isr, r->broker),
+        .is_alive = down_since_ms == 0,
+        .down_since_ms = down_since_ms,
+        .is_dir_offline = ids_has(facts->offline, r->broker),
+        .has_leader = facts->has_leader,
+        .throttle_rate = facts->limit_rate,
+        .write_rate = write_rate(m),
+        .copy_rate = r->rate,
+    };
+    if (r->has_log) {
+        about.is_disk_full = r->log.is_disk_full;
+        about.fetch_error = r->log.fetch_error;
+        about.is_throttled = r->log.is_throttled || facts->limit_rate > 0;
+        if (r->log.throttle_rate > 0) {
+            about.throttle_rate = r->log.throttle_rate;
+        }
+    }
+    return moves_reason_of(&about);
+}
+
+static enum moves_replica_state replica_state(const struct moves_replica *r, bool is_in_sync)
+{
+    switch (r->wait.reason) {
+    case MOVES_REASON_TARGET_DOWN:
+        return MOVES_REPLICA_DOWN;
+    case MOVES_REASON_DISK_FULL:
+    case MOVES_REASON_DIR_OFFLINE:
+    case MOVES_REASON_FETCH_ERROR:
+        return MOVES_REPLICA_FAILED;
+    case MOVES_REASON_PAUSED:
+        return MOVES_REPLICA_PAUSED;
+    case MOVES_REASON_NONE:
+    case MOVES_REASON_SLOT:
+    case MOVES_REASON_NO_LEADER:
+    case MOVES_REASON_THROTTLED:
+    case MOVES_REASON_MIN_ISR:
+    case MOVES_REASON_OLD_REPLICAS:
+    case MOVES_REASON_COUNT:
+    default:
+        return is_in_sync   ? MOVES_REPLICA_IN_SYNC
+               : r->has_log ? MOVES_REPLICA_COPYING
+                            : MOVES_REPLICA_UNKNOWN;
+    }
+}
+
+static void replica_step(struct moves_progress *m, struct moves_replica *r,
+                         const struct moves_facts *facts)
+{
+    bool is_in_sync = ids_has(facts->isr, r->broker);
+    bool is_alive = facts->down_since(facts->arg, r->broker) == 0;
+    r->rate = !is_alive || facts->is_paused ? 0 : moves_rate_get(&r->size_rate);
+    moves_wait_note(&r->wait, replica_wait(m, r, facts), facts->wall_ms);
+    r->state = replica_state(r, is_in_sync);
+    if (is_in_sync && m->has_leader_log) {
+        r->copied = MAX(r->copied, m->leader_log.size); /* sizes are of different moments */
+    }
+    r->lag_bytes = is_in_sync                          ? 0
+                   : !m->has_leader_log || !r->has_log ? -1
+                                                       : MAX(m->leader_log.size - r->log.size, 0);
+    r->lag_offsets = is_in_sync ? 0
+                     : m->leader_log.log_end < 0 || !r->has_log || r->log.log_end < 0
+                         ? -1
+                         : MAX(m->leader_log.log_end - r->log.log_end, 0);
+}
+
+/* What it lacks and what is written meanwhile, at its rate; -1 = never, as far as is known. */
+static int64_t replica_eta(const struct moves_progress *m, const struct moves_replica *r)
+{
+    int64_t written = MAX(write_rate(m), 0);
+    bool waits = r->wait.reason != MOVES_REASON_NONE;
+    if (r->state == MOVES_REPLICA_IN_SYNC) {
+        return 0;
+    }
+    if (waits || r->lag_bytes < 0 || r->rate <= 0) {
+        return -1;
+    }
+    if (r->lag_bytes * 1000 <= r->rate * TAIL_MS) {
+        return r->lag_bytes * 1000 / r->rate;
+    }
+    return r->rate <= written ? -1 : r->lag_bytes * 1000 / (r->rate - written);
+}
+
+/* ---- the whole ---- */
+
+/* What is not to be seen at the arriving replicas. */
+static struct moves_wait own_wait(const struct moves_progress *m, const struct moves_facts *facts)
+{
+    struct moves_wait wait = {MOVES_REASON_NONE, 0, 0};
+    bool is_copied = true;
+    if (facts->is_stopping) {
+        return (struct moves_wait){MOVES_REASON_OLD_REPLICAS, 0, 0};
+    }
+    for (int32_t i = 0; i < m->replica_count; i++) {
+        is_copied = is_copied && m->replicas[i].state == MOVES_REPLICA_IN_SYNC;
+    }
+    for (int32_t i = 0; i < facts->target->count; i++) {
+        int32_t broker = facts->target->list[i];
+        int64_t down_since_ms = facts->down_since(facts->arg, broker);
+        if (down_since_ms != 0 && !ids_has(facts->isr, broker)) {
+            struct moves_wait down = {MOVES_REASON_TARGET_DOWN, 0, down_since_ms};
+            wait = moves_wait_worse(wait, down);
+        }
+    }
+    if (wait.reason == MOVES_REASON_NONE && !facts->has_leader) {
+        return (struct moves_wait){MOVES_REASON_NO_LEADER, 0, 0};
+    }
+    if (wait.reason == MOVES_REASON_NONE && is_copied && facts->isr->count < facts->min_insync) {
+        return (struct moves_wait){MOVES_REASON_MIN_ISR, 0, 0};
+    }
+    return wait;
+}
+
+static void sums_make(struct moves_progress *m)
+{
+    m->to_copy = m->copied = m->rate = m->eta_ms = 0;
+    for (int32_t i = 0; i < m->replica_count; i++) {
+        const struct moves_replica *r = &m->replicas[i];
+        int64_t eta_ms = replica_eta(m, r);
+        m->copied += r->copied;
+        m->to_copy += m->has_leader_log ? MAX(m->leader_log.size, r->copied) : r->copied;
+        if (r->state != MOVES_REPLICA_IN_SYNC) {
+            m->rate = r->rate < 0 || m->rate < 0 ? -1 : m->rate + r->rate;
+        }
+        m->eta_ms = eta_ms < 0 || m->eta_ms < 0 ? -1 : MAX(m->eta_ms, eta_ms);
+    }
+}
+
+/* As it would be noted after what was noted before. */
+static struct moves_wait dated(const struct moves_wait *before, struct moves_wait now,
+                               int64_t wall_ms)
+{
+    struct moves_wait noted = *before;
+    moves_wait_note(&noted, now, wall_ms);
+    return noted;
+}
+
+void moves_progress_step(struct moves_progress *m, const struct moves_facts *facts)
+{
+    for (int32_t i = 0; i < m->replica_count; i++) {
+        replica_step(m, &m->replicas[i], facts);
+    }
+    sums_make(m);
+    struct moves_wait wait = own_wait(m, facts);
+    if (wait.reason != MOVES_REASON_NONE) {
+        wait = dated(&m->wait, wait, facts->wall_ms);
+    }
+    for (int32_t i = 0; i < m->replica_count; i++) {
+        if (m->replicas[i].wait.reason != MOVES_REASON_NONE) {
+            wait = moves_wait_worse(wait, m->replicas[i].wait);
+        }
+    }
+    if (wait.reason != MOVES_REASON_NONE) {
+        m->eta_ms = -1;
+    }
+    moves_wait_note(&m->wait, wait, facts->wall_ms);
+}

@@ -1,0 +1,424 @@
+/*
+ * Progress: what was copied never goes down, rates are of the last seconds, a time left is only told
+ * when there is one, and every reason has a since-when.
+ */
+#include "moves/progress.h"
+
+#include "base/check.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#define MB      1000000LL
+#define WALL_MS 1700000000000LL
+#define BROKERS 8
+
+/* One move, [1,2] -> [2,3] unless a test sets other lists, and what the controller knows of it. */
+struct bench {
+    struct moves_progress progress;
+    struct moves_facts facts;
+    struct ids adding;
+    struct ids isr;
+    struct ids offline;
+    struct ids target;
+    int64_t down_since[BROKERS];
+    int32_t leader;
+};
+
+static int64_t down_since(void *arg, int32_t broker)
+{
+    const struct bench *b = arg;
+    return b->down_since[broker];
+}
+
+static void set(struct ids *ids, int32_t a, int32_t b)
+{
+    ids_clear(ids);
+    ids_add(ids, a);
+    if (b > 0) {
+        ids_add(ids, b);
+    }
+}
+
+static void bench_init(struct bench *b)
+{
+    *b = (struct bench){.leader = 1};
+    moves_progress_init(&b->progress);
+    set(&b->adding, 3, 0);
+    set(&b->isr, 1, 2);
+    set(&b->target, 2, 3);
+    b->facts = (struct moves_facts){.isr = &b->isr,
+                                    .offline = &b->offline,
+                                    .target = &b->target,
+                                    .has_leader = true,
+                                    .min_insync = 1,
+                                    .limit_rate = -1,
+                                    .down_since = down_since,
+                                    .arg = b};
+}
+
+static void bench_deinit(struct bench *b)
+{
+    moves_progress_deinit(&b->progress);
+    ids_deinit(&b->adding);
+    ids_deinit(&b->isr);
+    ids_deinit(&b->offline);
+    ids_deinit(&b->target);
+}
+
+/* What a broker tells that knows no more than sizes. */
+static struct moves_log log_of(int64_t size)
+{
+    return (struct moves_log){.size = size, .log_end = -1, .write_rate = -1, .throttle_rate = -1};
+}
+
+static void step(struct bench *b, int64_t now_ms)
+{
+    b->facts.now_ms = now_ms;
+    b->facts.wall_ms = WALL_MS + now_ms;
+    moves_progress_set(&b->progress, &b->adding, b->leader);
+    moves_progress_step(&b->progress, &b->facts);
+}
+
+static void hear(struct bench *b, int64_t now_ms, int64_t leader_size, int64_t target_size)
+{
+    struct moves_log leader = log_of(leader_size);
+    struct moves_log target = log_of(target_size);
+    moves_progress_set(&b->progress, &b->adding, b->leader);
+    moves_progress_heard(&b->progress, b->leader, &leader, now_ms);
+    moves_progress_heard(&b->progress, 3, &target, now_ms);
+    step(b, now_ms);
+}
+
+static void rate_is_the_mean_of_the_last_seconds(void **state)
+{
+    (void)state;
+    struct moves_rate rate = {0};
+    assert_int_equal(moves_rate_get(&rate), -1);
+    moves_rate_add(&rate, 1000, 0);
+    assert_int_equal(moves_rate_get(&rate), -1);
+    moves_rate_add(&rate, 2000, 100);
+    assert_int_equal(moves_rate_get(&rate), -1); /* too short to say anything */
+    for (int64_t s = 1; s <= 30; s++) {
+        moves_rate_add(&rate, 1000 + s * 500, s * 1000);
+    }
+    assert_int_equal(moves_rate_get(&rate), 500);
+    /* It stands still: after twelve seconds nothing of the old rate is left. */
+    for (int64_t s = 31; s <= 43; s++) {
+        moves_rate_add(&rate, 16000, s * 1000);
+    }
+    assert_int_equal(moves_rate_get(&rate), 0);
+    /* A smaller value starts anew. */
+    moves_rate_add(&rate, 10, 44000);
+    assert_int_equal(moves_rate_get(&rate), -1);
+    moves_rate_add(&rate, 2010, 45000);
+    assert_int_equal(moves_rate_get(&rate), 2000);
+    moves_rate_add(&rate, INT64_MAX, 46000);
+    assert_true(moves_rate_get(&rate) > 0);
+}
+
+static void bytes_rate_and_time_left_are_told(void **state)
+{
+    (void)state;
+    struct bench b;
+    bench_init(&b);
+    step(&b, 0);
+    assert_int_equal(b.progress.to_copy, 0);
+    assert_int_equal(b.progress.eta_ms, -1);
+    assert_int_equal(b.progress.replicas[0].state, MOVES_REPLICA_UNKNOWN);
+    for (int64_t s = 0; s <= 10; s++) {
+        hear(&b, s * 1000, 100 * MB, s * 2 * MB);
+    }
+    assert_int_equal(b.progress.to_copy, 100 * MB);
+    assert_int_equal(b.progress.copied, 20 * MB);
+    assert_int_equal(b.progress.rate, 2 * MB);
+    assert_int_equal(b.progress.eta_ms, 40000);
+    assert_int_equal(b.progress.wait.reason, MOVES_REASON_NONE);
+    assert_int_equal(b.progress.replicas[0].state, MOVES_REPLICA_COPYING);
+    assert_int_equal(b.progress.replicas[0].lag_bytes, 80 * MB);
+    assert_int_equal(b.progress.replicas[0].lag_offsets, -1);
+    set(&b.isr, 1, 3);
+    step(&b, 11000);
+    assert_int_equal(b.progress.copied, 100 * MB);
+    assert_int_equal(b.progress.eta_ms, 0);
+    assert_int_equal(b.progress.replicas[0].state, MOVES_REPLICA_IN_SYNC);
+    bench_deinit(&b);
+}
+
+/* What is written while it copies has to be copied too. */
+static void writes_lengthen_the_time_left(void **state)
+{
+    (void)state;
+    struct bench b;
+    bench_init(&b);
+    for (int64_t s = 0; s <= 10; s++) {
+        hear(&b, s * 1000, 50 * MB + s * MB, s * 3 * MB);
+    }
+    assert_int_equal(b.progress.to_copy, 60 * MB);
+    assert_int_equal(b.progress.copied, 30 * MB);
+    assert_int_equal(b.progress.eta_ms, 15000); /* 30 MB lack, 2 MB/s are gained */
+    bench_deinit(&b);
+}
+
+/* S13: more is written than may pass; then the limit is raised. */
+static void s13_no_time_left_while_the_limit_is_below_the_writes(void **state)
+{
+    (void)state;
+    struct bench b;
+    bench_init(&b);
+    b.facts.limit_rate = MB;
+    for (int64_t s = 0; s <= 12; s++) {
+        hear(&b, s * 1000, 50 * MB + s * 2 * MB, s * MB);
+    }
+    assert_int_equal(b.progress.eta_ms, -1);
+    assert_int_equal(b.progress.wait.reason, MOVES_REASON_THROTTLED);
+    assert_int_equal(b.progress.replicas[0].wait.reason, MOVES_REASON_THROTTLED);
+    int64_t copied = b.progress.copied;
+    b.facts.limit_rate = 5 * MB;
+    for (int64_t s = 13; s <= 26; s++) {
+        hear(&b, s * 1000, 50 * MB + s * 2 * MB, 12 * MB + (s - 12) * 5 * MB);
+        assert_true(b.progress.copied >= copied);
+        copied = b.progress.copied;
+    }
+    assert_int_equal(b.progress.wait.reason, MOVES_REASON_NONE);
+    assert_int_equal(b.progress.wait.since_ms, WALL_MS + 13000);
+    assert_true(b.progress.eta_ms > 0);
+    bench_deinit(&b);
+}
+
+/* It keeps step with the writes: its rate is theirs, and still the end is near. */
+static void at_the_tail_the_end_is_near(void **state)
+{
+    (void)state;
+    struct bench b;
+    bench_init(&b);
+    for (int64_t s = 0; s <= 10; s++) {
+        hear(&b, s * 1000, 50 * MB + s * MB, 50 * MB + s * MB - 1000);
+    }
+    assert_in_range(b.progress.eta_ms, 0, 1000);
+    bench_deinit(&b);
+}
+
+/* S03: the target's log is cut, the leader deletes old segments, the same target is asked for again. */
+static void s03_copied_never_goes_down(void **state)
+{
+    (void)state;
+    struct bench b;
+    bench_init(&b);
+    hear(&b, 0, 100 * MB, 0);
+    hear(&b, 1000, 100 * MB, 30 * MB);
+    assert_int_equal(b.progress.copied, 30 * MB);
+    hear(&b, 2000, 100 * MB, 10 * MB);
+    assert_int_equal(b.progress.copied, 30 * MB);
+    assert_int_equal(b.progress.replicas[0].lag_bytes, 90 * MB);
+    hear(&b, 3000, 20 * MB, 12 * MB);
+    assert_int_equal(b.progress.copied, 30 * MB);
+    assert_int_equal(b.progress.to_copy, 30 * MB);
+    step(&b, 4000);
+    assert_int_equal(b.progress.copied, 30 * MB);
+    bench_deinit(&b);
+}
+
+/* An override: who stays keeps its bytes, who goes takes them along. */
+static void an_override_keeps_who_stays(void **state)
+{
+    (void)state;
+    struct bench b;
+    bench_init(&b);
+    set(&b.adding, 3, 4);
+    struct moves_log log = log_of(40 * MB);
+    hear(&b, 1000, 100 * MB, 30 * MB);
+    moves_progress_heard(&b.progress, 4, &log, 1000);
+    moves_progress_heard(&b.progress, 6, &log, 1000); /* nobody of this move */
+    step(&b, 1000);
+    assert_int_equal(b.progress.copied, 70 * MB);
+    assert_int_equal(b.progress.to_copy, 200 * MB);
+    set(&b.adding, 5, 3);
+    step(&b, 2000);
+    assert_int_equal(b.progress.copied, 30 * MB);
+    assert_int_equal(b.progress.replica_count, 2);
+    assert_int_equal(b.progress.replicas[0].broker, 5);
+    assert_int_equal(b.progress.replicas[0].copied, 0);
+    assert_int_equal(b.progress.replicas[1].copied, 30 * MB);
+    bench_deinit(&b);
+}
+
+/* S15: broker 3 dies after 37 MB of 100; it was gone before anybody looked. */
+static void s15_a_dead_target_is_named_with_its_since(void **state)
+{
+    (void)state;
+    struct bench b;
+    bench_init(&b);
+    for (int64_t s = 0; s <= 5; s++) {
+        hear(&b, s * 1000, 100 * MB, 32 * MB + s * MB);
+    }
+    b.down_since[3] = WALL_MS + 5500;
+    step(&b, 9000);
+    assert_int_equal(b.progress.wait.reason, MOVES_REASON_TARGET_DOWN);
+    assert_int_equal(b.progress.wait.since_ms, WALL_MS + 5500);
+    assert_int_equal(b.progress.replicas[0].state, MOVES_REPLICA_DOWN);
+    assert_int_equal(b.progress.copied, 37 * MB);
+    assert_int_equal(b.progress.to_copy, 100 * MB);
+    assert_int_equal(b.progress.rate, 0);
+    assert_int_equal(b.progress.eta_ms, -1);
+    b.down_since[3] = 0;
+    hear(&b, 20000, 100 * MB, 37 * MB);
+    assert_int_equal(b.progress.wait.reason, MOVES_REASON_NONE);
+    assert_int_equal(b.progress.wait.since_ms, WALL_MS + 20000);
+    bench_deinit(&b);
+}
+
+/* A replica that stays in the list and is down holds the move up as one that arrives. */
+static void a_dead_replica_that_stays_is_a_reason_too(void **state)
+{
+    (void)state;
+    struct bench b;
+    bench_init(&b);
+    set(&b.isr, 1, 3);
+    b.down_since[2] = WALL_MS + 100;
+    hear(&b, 1000, MB, MB);
+    assert_int_equal(b.progress.wait.reason, MOVES_REASON_TARGET_DOWN);
+    assert_int_equal(b.progress.wait.since_ms, WALL_MS + 100);
+    assert_int_equal(b.progress.replicas[0].state, MOVES_REPLICA_IN_SYNC);
+    bench_deinit(&b);
+}
+
+/* What brokers tell about themselves: full disk, failed directory, error, limit. */
+static void what_the_target_tells_becomes_the_reason(void **state)
+{
+    (void)state;
+    struct bench b;
+    bench_init(&b);
+    hear(&b, 0, 10 * MB, MB);
+    struct moves_log log = log_of(MB);
+    log.fetch_error = 13;
+    moves_progress_heard(&b.progress, 3, &log, 1000);
+    step(&b, 1000);
+    assert_int_equal(b.progress.wait.reason, MOVES_REASON_FETCH_ERROR);
+    assert_int_equal(b.progress.wait.error, 13);
+    assert_int_equal(b.progress.wait.since_ms, WALL_MS + 1000);
+    assert_int_equal(b.progress.replicas[0].state, MOVES_REPLICA_FAILED);
+    log.is_disk_full = true;
+    moves_progress_heard(&b.progress, 3, &log, 2000);
+    step(&b, 2000);
+    assert_int_equal(b.progress.wait.reason, MOVES_REASON_DISK_FULL);
+    log = log_of(MB);
+    log.is_throttled = true;
+    log.throttle_rate = 1000;
+    moves_progress_heard(&b.progress, 3, &log, 3000);
+    struct moves_log leader = log_of(10 * MB);
+    leader.write_rate = 2000;
+    moves_progress_heard(&b.progress, 1, &leader, 3000);
+    step(&b, 3000);
+    assert_int_equal(b.progress.wait.reason, MOVES_REASON_THROTTLED);
+    ids_add(&b.offline, 3);
+    step(&b, 4000);
+    assert_int_equal(b.progress.wait.reason, MOVES_REASON_DIR_OFFLINE);
+    bench_deinit(&b);
+}
+
+/* What the controller alone knows. */
+static void what_the_controller_knows_becomes_the_reason(void **state)
+{
+    (void)state;
+    struct bench b;
+    bench_init(&b);
+    hear(&b, 0, 10 * MB, MB);
+    b.facts.has_leader = false;
+    step(&b, 1000);
+    assert_int_equal(b.progress.wait.reason, MOVES_REASON_NO_LEADER);
+    b.facts.has_leader = true;
+    b.facts.is_paused = true;
+    step(&b, 2000);
+    assert_int_equal(b.progress.wait.reason, MOVES_REASON_PAUSED);
+    assert_int_equal(b.progress.replicas[0].state, MOVES_REPLICA_PAUSED);
+    assert_int_equal(b.progress.copied, MB);
+    b.facts.is_paused = false;
+    /* Copied, but too few are in sync, and nobody is known to be down. */
+    set(&b.isr, 3, 0);
+    b.facts.min_insync = 2;
+    step(&b, 3000);
+    assert_int_equal(b.progress.wait.reason, MOVES_REASON_MIN_ISR);
+    step(&b, 4000);
+    assert_int_equal(b.progress.wait.since_ms, WALL_MS + 3000);
+    set(&b.isr, 2, 3);
+    b.facts.is_stopping = true;
+    step(&b, 5000);
+    assert_int_equal(b.progress.wait.reason, MOVES_REASON_OLD_REPLICAS);
+    step(&b, 6000);
+    assert_int_equal(b.progress.wait.since_ms, WALL_MS + 5000);
+    bench_deinit(&b);
+}
+
+/* The leader fails over: the size stays known, the rate of writes starts anew. */
+static void a_new_leader_keeps_what_was_known(void **state)
+{
+    (void)state;
+    struct bench b;
+    bench_init(&b);
+    for (int64_t s = 0; s <= 3; s++) {
+        hear(&b, s * 1000, 100 * MB, s * MB);
+    }
+    b.leader = -1;
+    b.facts.has_leader = false;
+    step(&b, 4000);
+    assert_int_equal(b.progress.to_copy, 100 * MB);
+    b.leader = 2;
+    b.facts.has_leader = true;
+    step(&b, 5000);
+    assert_int_equal(b.progress.to_copy, 100 * MB);
+    hear(&b, 6000, 99 * MB, 3 * MB);
+    assert_int_equal(b.progress.to_copy, 99 * MB);
+    assert_int_equal(b.progress.wait.reason, MOVES_REASON_NONE);
+    bench_deinit(&b);
+}
+
+/* Brokers that tell nonsense: nothing overflows, nothing turns negative. */
+static void senseless_numbers_do_no_harm(void **state)
+{
+    (void)state;
+    static const int64_t numbers[] = {INT64_MIN, -1, 0, 1, INT64_MAX};
+    struct bench b;
+    bench_init(&b);
+    set(&b.adding, 3, 4);
+    for (size_t i = 0; i < ARRAY_LEN(numbers) * ARRAY_LEN(numbers); i++) {
+        int64_t n = numbers[i % ARRAY_LEN(numbers)];
+        struct moves_log log = {.size = numbers[i / ARRAY_LEN(numbers)],
+                                .log_end = n,
+                                .write_rate = n,
+                                .throttle_rate = n,
+                                .is_throttled = true};
+        for (int32_t broker = 1; broker <= 4; broker++) {
+            moves_progress_heard(&b.progress, broker, &log, (int64_t)i * 700);
+        }
+        step(&b, (int64_t)i * 700);
+        assert_true(b.progress.copied >= 0 && b.progress.to_copy >= b.progress.copied);
+        assert_true(b.progress.eta_ms >= -1 && b.progress.rate >= -1);
+        assert_true(b.progress.replicas[0].lag_bytes >= -1);
+        assert_true(b.progress.replicas[0].lag_offsets >= -1);
+    }
+    bench_deinit(&b);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(rate_is_the_mean_of_the_last_seconds),
+        cmocka_unit_test(bytes_rate_and_time_left_are_told),
+        cmocka_unit_test(writes_lengthen_the_time_left),
+        cmocka_unit_test(s13_no_time_left_while_the_limit_is_below_the_writes),
+        cmocka_unit_test(at_the_tail_the_end_is_near),
+        cmocka_unit_test(s03_copied_never_goes_down),
+        cmocka_unit_test(an_override_keeps_who_stays),
+        cmocka_unit_test(s15_a_dead_target_is_named_with_its_since),
+        cmocka_unit_test(a_dead_replica_that_stays_is_a_reason_too),
+        cmocka_unit_test(what_the_target_tells_becomes_the_reason),
+        cmocka_unit_test(what_the_controller_knows_becomes_the_reason),
+        cmocka_unit_test(a_new_leader_keeps_what_was_known),
+        cmocka_unit_test(senseless_numbers_do_no_harm),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
