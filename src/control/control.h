@@ -21,6 +21,7 @@
 #include "model/kerr.h"
 
 struct control;
+struct controller_report;
 
 struct control_config {
     int32_t broker_id;                  /* ours: the sender of all requests */
@@ -65,6 +66,9 @@ struct control_tp {
     int32_t partition;
 };
 struct control_list {
+    struct arena
+        *memory;    /* the driver's: where it puts what control_reply.report is to be; NULL = no
+                             report is asked for */
     bool wants_all; /* Topics was null */
     const struct control_tp *entries;
     int32_t count;
@@ -182,9 +186,19 @@ struct control_result {
 struct control_moving {
     struct slice topic;
     int32_t partition;
-    struct ids replicas; /* borrowed, as the other two */
+    struct ids replicas; /* borrowed, as all of them */
     struct ids adding;
     struct ids removing;
+    /* What a look at its progress needs. */
+    struct ids original; /* the list from before the move; empty = unknown */
+    struct ids isr;      /* empty without a state */
+    struct ids offline;  /* brokers that have it in a failed directory */
+    int32_t leader;      /* MODEL_LEADER_NONE = none */
+    bool has_leader;     /* one that is alive */
+    bool is_stopping;    /* waits until those that leave are out of the in-sync set and stopped */
+    int32_t min_insync;  /* how many must be in sync for acks=all (decision 10) */
+    int64_t started_ms;  /* monotonic: when this controller first saw it */
+    bool is_resumed;     /* it was there before this controller */
 };
 struct control_isr_result {
     struct slice topic;
@@ -220,6 +234,7 @@ struct control_reply {
         const struct control_tp *remaining;           /* shutdown */
         const struct model_producer_block *block;     /* allocate producer ids; count is 1 */
     };
+    const struct controller_report *report; /* the driver's: list with memory; else NULL */
 };
 
 /* ---------------------------------------------------------------- writes */

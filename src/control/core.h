@@ -75,6 +75,8 @@ struct core_move {
     bool is_fresh;          /* ASSIGN: there was no move before */
     bool is_forced;         /* the operator accepts to lose the leader */
     bool is_wait_logged;
+    int64_t started_ms;     /* when we first saw it */
+    bool is_resumed;        /* it was found in the topic znode */
     const char *note;       /* goes with the answer; a constant, or NULL */
     struct ids dropped;     /* U3: who is to be stopped */
     struct ids shown;       /* DROP: RS and the dropped */

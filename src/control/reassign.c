@@ -33,6 +33,7 @@ static struct core_move *move_new(struct control *c, struct core_partition *p,
     m->partition = p;
     m->phase = phase;
     m->is_fresh = true;
+    m->started_ms = c->now_ms;
     list_init(&m->answers);
     assignment_target(&p->stored, &m->target);
     list_push_back(&c->moves, &m->link);
@@ -593,6 +594,7 @@ void control_move_resume(struct control *c, struct core_partition *p)
     extras(p, &extra);
     if (extra.count > 0 || assignment_is_reassigning(&p->stored)) {
         struct core_move *m = move_new(c, p, PHASE_START);
+        m->is_resumed = true;
         if (extra.count > 0) {
             ids_move(&m->dropped, &extra);
             drop_enter(m);
@@ -869,14 +871,29 @@ static bool is_listed(const struct core_partition *p)
     return p->topic->deletion == DELETION_NONE && assignment_is_reassigning(&p->stored);
 }
 
-static void moving_fill(struct core_request *r, const struct core_partition *p,
-                        struct control_moving *list)
+static void moving_fill(const struct control *c, struct core_request *r,
+                        const struct core_partition *p, struct control_moving *list)
 {
-    list[r->reply.count++] = (struct control_moving){.topic = slice_str(p->topic->name),
-                                                     .partition = p->index,
-                                                     .replicas = p->stored.replicas,
-                                                     .adding = p->stored.adding,
-                                                     .removing = p->stored.removing};
+    const struct core_move *m = p->move;
+    struct control_moving *moving = &list[r->reply.count++];
+    *moving = (struct control_moving){.topic = slice_str(p->topic->name),
+                                      .partition = p->index,
+                                      .replicas = p->stored.replicas,
+                                      .adding = p->stored.adding,
+                                      .removing = p->stored.removing,
+                                      .original = p->stored.original,
+                                      .isr = p->state.isr,
+                                      .offline = p->offline,
+                                      .leader = p->has_state ? p->state.leader : MODEL_LEADER_NONE,
+                                      .started_ms = c->now_ms};
+    moving->has_leader = moving->leader >= 0 && control_replica_is_alive(c, p, moving->leader);
+    moving->min_insync =
+        MIN(p->topic->min_insync_replicas, p->stored.replicas.count - p->stored.adding.count);
+    if (m != NULL) {
+        moving->is_stopping = m->phase == PHASE_DROP || m->phase == PHASE_SHRINK;
+        moving->started_ms = m->started_ms;
+        moving->is_resumed = m->is_resumed;
+    }
 }
 
 static int moving_compare(const void *a, const void *b)
@@ -897,7 +914,7 @@ void control_list_run(struct control *c, struct core_request *r)
         list_foreach (n, &c->moves) {
             const struct core_partition *p = CONTAINER_OF(n, struct core_move, link)->partition;
             if (is_listed(p)) {
-                moving_fill(r, p, list);
+                moving_fill(c, r, p, list);
             }
         }
     }
@@ -906,7 +923,7 @@ void control_list_run(struct control *c, struct core_request *r)
             control_partition_find(c, body->entries[i].topic, body->entries[i].partition);
         if (p != NULL && is_listed(p) && p->seen_request != r->serial) {
             p->seen_request = r->serial; /* named twice, listed once */
-            moving_fill(r, p, list);
+            moving_fill(c, r, p, list);
         }
     }
     qsort(list, (size_t)r->reply.count, sizeof *list, moving_compare);

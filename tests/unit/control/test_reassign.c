@@ -206,6 +206,50 @@ static void row_12_list_shows_what_moves_and_is_asked_for(void **state)
     world_deinit(&w);
 }
 
+/* The only move, as the list has it now; borrowed until the next step. */
+static const struct control_moving *listed(struct world *w)
+{
+    struct control_event event = {
+        .kind = CONTROL_ON_REQUEST,
+        .request = {.kind = CONTROL_LIST_REASSIGNMENTS, .list = {.wants_all = true}}};
+    control_step(w->core, w->now_ms, &event, 1, &w->out);
+    assert_int_equal(w->out.count, 1);
+    assert_int_equal(w->out.list[0].kind, CONTROL_EFFECT_REPLY);
+    assert_int_equal(w->out.list[0].reply.count, 1);
+    return &w->out.list[0].reply.moving[0];
+}
+
+/* What its progress is judged by, over a failover too. */
+static void list_tells_what_a_move_waits_for(void **state)
+{
+    struct world w;
+    (void)state;
+    world_with(&w, 3, "1,2");
+    w.now_ms += 5000;
+    assert_int_equal(world_alter(&w, "t", 0, "2,3"), 0);
+    const struct control_moving *m = listed(&w);
+    assert_int_equal(m->leader, 1);
+    assert_true(m->has_leader);
+    assert_false(m->is_resumed);
+    assert_false(m->is_stopping);
+    assert_int_equal(m->isr.count, 2);
+    assert_int_equal(m->original.count, 2);
+    assert_int_equal(m->offline.count, 0);
+    assert_int_equal(m->min_insync, 1);
+    int64_t started_ms = m->started_ms;
+    assert_in_range(started_ms, w.now_ms - 100, w.now_ms);
+    w.now_ms += 1000;
+    assert_int_equal(world_alter(&w, "t", 0, "2,3"), 0);
+    assert_int_equal(listed(&w)->started_ms, started_ms);
+    world_failover(&w);
+    assert_true(listed(&w)->is_resumed);
+    w.is_mute[2] = true; /* it is to lead, and does not answer */
+    assert_int_equal(world_isr(&w, "t", 0, "1,2,3"), 0);
+    world_run(&w);
+    assert_true(listed(&w)->is_stopping);
+    world_deinit(&w);
+}
+
 static void row_13_a_partition_named_twice_gets_42_twice(void **state)
 {
     struct world w;
@@ -984,6 +1028,7 @@ int main(void)
         cmocka_unit_test(row_08_a_broker_that_shuts_down_is_no_target),
         cmocka_unit_test(row_09_without_the_role_everything_is_refused),
         cmocka_unit_test(row_12_list_shows_what_moves_and_is_asked_for),
+        cmocka_unit_test(list_tells_what_a_move_waits_for),
         cmocka_unit_test(row_13_a_partition_named_twice_gets_42_twice),
         cmocka_unit_test(row_14_a_topic_that_is_being_deleted),
         cmocka_unit_test(an_endless_replica_list_is_refused_at_once),
