@@ -8,6 +8,7 @@
 #include "base/check.h"
 #include "broker/api/control_answer.h"
 #include "broker/api/handlers.h"
+#include "broker/controller/report.h"
 #include "wire/list_partition_reassignments.h"
 
 /* ---- alter ---- */
@@ -146,17 +147,22 @@ static bool list_fill(struct api_request *r, const struct control_reply *reply,
         partitions[i].adding_replicas_count = moving->adding.count;
         partitions[i].removing_replicas = moving->removing.list;
         partitions[i].removing_replicas_count = moving->removing.count;
+        if (reply->report != NULL) {
+            partitions[i].details = &reply->report->details[i];
+        }
     }
     return true;
 }
 
 static void list_done(struct api_request *r, const struct control_reply *reply)
 {
+    const struct wire_list_partition_reassignments_request *req = r->body;
     struct wire_list_partition_reassignments_response resp;
     wire_list_partition_reassignments_response_init(&resp);
     resp.error_code = reply->error;
     resp.error_message = slice_str(reply->message == NULL ? "" : reply->message);
-    if (reply->error == KERR_NONE && !list_fill(r, reply, &resp)) {
+    bool is_short = req->klamm_extensions == 1 && reply->report == NULL; /* out of memory */
+    if (reply->error == KERR_NONE && (is_short || !list_fill(r, reply, &resp))) {
         api_close(r);
         return;
     }
@@ -199,6 +205,7 @@ static void list_flatten(struct controller_ask *call,
     struct control_list *list = &call->request.list;
     int64_t count = 0;
     list->wants_all = req->topics_count < 0;
+    list->memory = req->klamm_extensions == 1 ? &call->arena : NULL;
     for (int32_t i = 0; i < req->topics_count; i++) {
         count += req->topics[i].partition_indexes_count;
     }

@@ -77,6 +77,7 @@ static void term_end(struct controller *c)
     controller_writes_free(c);
     controller_removals_free(c);
     controller_peers_free(c);
+    controller_progress_reset(c);
     if (c->role == ROLE_LOADING || c->role == ROLE_ACTIVE) {
         c->role = ROLE_FOLLOWER;
         controller_step(c, &(struct control_event){.kind = CONTROL_ON_RESIGNED});
@@ -192,7 +193,12 @@ static void reply(struct controller *c, const struct control_reply *reply)
     HASH_FIND(hh, c->requests, &reply->token, sizeof reply->token, item);
     CHECK(item != NULL);
     HASH_DEL(c->requests, item);
-    item->done(item->arg, reply);
+    struct control_reply told = *reply;
+    const struct control_list *list = &item->request->list;
+    if (told.kind == CONTROL_LIST_REASSIGNMENTS && told.error == 0 && list->memory != NULL) {
+        told.report = controller_report_make(c, reply, list->memory);
+    }
+    item->done(item->arg, &told);
     free(item);
 }
 
@@ -242,6 +248,7 @@ void controller_step_all(struct controller *c, const struct control_event *event
     }
     controller_writes_flush(c);
     step_later(c);
+    controller_progress_arm(c);
     c->is_stepping = false;
     if (c->resign_reason != NULL) {
         char *reason = xstrdup(c->resign_reason);
@@ -295,6 +302,7 @@ struct controller *controller_new(struct env *env, struct metastore_factory *fac
     list_init(&c->writes_unfit);
     list_init(&c->batches);
     list_init(&c->removals);
+    controller_progress_new(c);
     return c;
 }
 
@@ -324,6 +332,7 @@ void controller_free(struct controller *c, bool is_clean)
     controller_writes_free(c);
     controller_removals_free(c);
     controller_peers_free(c);
+    controller_progress_free(c);
     requests_free(c);
     control_free(c->core);
     control_effects_deinit(&c->effects);

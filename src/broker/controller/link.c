@@ -189,6 +189,8 @@ static void copy_moving(struct controller_ask *call, struct control_reply *reply
         items[i].replicas = copy_ids(call, &items[i].replicas);
         items[i].adding = copy_ids(call, &items[i].adding);
         items[i].removing = copy_ids(call, &items[i].removing);
+        /* The rest is for the driver; what is told of it is in the report. */
+        items[i].original = items[i].isr = items[i].offline = (struct ids){0};
     }
     reply->moving = items;
 }

@@ -17,6 +17,7 @@
 #include "env/env.h"
 #include "metastore/path.h"
 #include "metastore/znode.h"
+#include "moves/progress.h"
 
 #define CONTROLLER_STAND_AGAIN_MS 500 /* after a failure that may last */
 
@@ -100,6 +101,9 @@ struct controller {
     struct list removals;
     /* send.c */
     struct controller_peer *peers;
+    /* progress.c, log_dirs.c */
+    struct controller_progress *progress;
+    struct controller_log_dirs *log_dirs; /* NULL: no brokers were told in this term */
 };
 
 /* ---- controller.c ---- */
@@ -155,6 +159,39 @@ void controller_send(struct controller *c, const struct control_send *send);
 /* Drops the queues of brokers that are not registered under the same epoch any more. */
 void controller_peers_keep(struct controller *c, const struct model_broker *brokers, int32_t count);
 void controller_peers_free(struct controller *c);
+
+/* ---- progress.c ---- */
+void controller_progress_new(struct controller *c);
+void controller_progress_reset(struct controller *c); /* the term is over */
+void controller_progress_free(struct controller *c);
+/* After each step: looks again when something moves. */
+void controller_progress_arm(struct controller *c);
+/* How far the move is, as the core tells it now; borrowed until the next call. */
+const struct moves_progress *controller_progress_of(struct controller *c,
+                                                    const struct control_moving *moving,
+                                                    int64_t *ret_started_ms);
+void controller_progress_heard(struct controller *c, int32_t broker, struct slice topic,
+                               int32_t partition, const struct moves_log *log);
+
+/* ---- log_dirs.c ---- */
+/* All registrations, now. */
+void controller_log_dirs_brokers(struct controller *c, const struct model_broker *brokers,
+                                 int32_t count);
+/* Since when the broker is not registered, wall clock; 0 = it is. One that was never seen: since this
+ * controller looks. */
+int64_t controller_log_dirs_down_since(const struct controller *c, int32_t broker);
+/* The next question to broker is about this log too; passed over while one is out. topic is borrowed
+ * until controller_log_dirs_ask. */
+void controller_log_dirs_want(struct controller *c, int32_t broker, struct slice topic,
+                              int32_t partition);
+/* Sends the questions; answers come to controller_progress_heard. */
+void controller_log_dirs_ask(struct controller *c);
+void controller_log_dirs_free(struct controller *c);
+
+/* ---- report.c ---- */
+/* What is told of the moves of reply to those who ask for more; memory from a, NULL when it is full. */
+const struct controller_report *
+controller_report_make(struct controller *c, const struct control_reply *reply, struct arena *a);
 
 /* ---- encode.c ---- */
 /* One request frame, header first, for one receiver. listener: where LiveLeaders are reached. */

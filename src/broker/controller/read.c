@@ -83,6 +83,7 @@ static void brokers_tell(struct controller *c)
         }
     }
     controller_peers_keep(c, event.brokers, event.broker_count);
+    controller_log_dirs_brokers(c, event.brokers, event.broker_count);
     uint64_t term = c->term;
     controller_step(c, &event);
     if (term != c->term) {

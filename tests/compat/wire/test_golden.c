@@ -307,6 +307,56 @@ static void extensions_travel_as_tags_from_10000(void **state)
     ASSERT_ENCODES(list_partition_reassignments_request, &list, 0, "\0\0\xea\x60\0\1\x90\x4e\1\1");
 }
 
+/* Decision 6: without the tag the answer is Kafka's, with it the details follow the three lists. */
+static void details_of_a_move_are_a_tag_of_its_partition(void **state)
+{
+    (void)state;
+    int32_t replicas[] = {2, 1};
+    struct wire_list_partition_reassignments_response_topics_partitions_details details;
+    struct wire_list_partition_reassignments_response_topics_partitions_details_adding adding = {
+        .broker = 2, .state = 3, .lag_bytes = 5, .lag_offsets = -1, .reason = 2, .since_ms = 9};
+    struct wire_list_partition_reassignments_response_topics_partitions partition = {
+        .replicas = replicas,
+        .replicas_count = 2,
+        .adding_replicas = replicas,
+        .adding_replicas_count = 1,
+        .removing_replicas = replicas + 1,
+        .removing_replicas_count = 1};
+    struct wire_list_partition_reassignments_response_topics topic = {
+        .name = slice_str("foo"), .partitions = &partition, .partitions_count = 1};
+    struct wire_list_partition_reassignments_response resp;
+    wire_list_partition_reassignments_response_init(&resp);
+    resp.error_message = slice_str("");
+    resp.topics = &topic;
+    resp.topics_count = 1;
+#define LISTS "\0\0\0\0\0\0\1\2\4foo\2\0\0\0\0\3\0\0\0\2\0\0\0\1\2\0\0\0\2\2\0\0\0\1"
+    ASSERT_ENCODES(list_partition_reassignments_response, &resp, 0, LISTS "\0\0\0");
+    wire_list_partition_reassignments_response_topics_partitions_details_init(&details);
+    details.client_id = slice_str("ab");
+    details.started_ms = 7;
+    details.original_replicas = replicas + 1;
+    details.original_replicas_count = 1;
+    details.bytes_to_copy = 100;
+    details.bytes_copied = 37;
+    details.rate = -1;
+    details.eta_ms = -1;
+    details.reason = 2;
+    details.since_ms = 9;
+    details.adding = &adding;
+    details.adding_count = 1;
+    partition.details = &details;
+#define I64(n)  "\0\0\0\0\0\0\0" n
+#define MINUS_1 "\xff\xff\xff\xff\xff\xff\xff\xff"
+    ASSERT_ENCODES(list_partition_reassignments_response, &resp, 0,
+                   LISTS "\1\x90\x4e\x61\1\0\0\3"
+                         "ab" I64("\7") "\2\0\0\0\1" I64("\x64") I64("\x25") MINUS_1 MINUS_1
+                   "\2\0\0" I64("\x9") "\2\0\0\0\2\3" I64("\5") MINUS_1
+                   "\2\0\0" I64("\x9") "\0\0\0\0");
+#undef LISTS
+#undef I64
+#undef MINUS_1
+}
+
 static void update_metadata_v8_has_its_type_as_a_tag(void **state)
 {
     (void)state;
@@ -388,6 +438,7 @@ int main(void)
         cmocka_unit_test(api_versions_answers_error_35_in_v0_layout),
         cmocka_unit_test(alter_tells_null_replicas_from_empty_ones),
         cmocka_unit_test(extensions_travel_as_tags_from_10000),
+        cmocka_unit_test(details_of_a_move_are_a_tag_of_its_partition),
         cmocka_unit_test(update_metadata_v8_has_its_type_as_a_tag),
         cmocka_unit_test(leader_and_isr_keeps_the_order_isr_epoch_replicas),
         cmocka_unit_test(produce_v7_and_v9_have_their_bytes),

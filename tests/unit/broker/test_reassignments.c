@@ -113,6 +113,48 @@ static void running_move_is_listed_and_cancelled(void **state)
     cluster_stop(&c);
 }
 
+/* Decision 6. One broker that copies nothing, because it is cut off; the sizes are those of the others. */
+static void details_are_told_to_those_alone_who_ask(void **state)
+{
+    (void)state;
+    struct cluster c = {0};
+    cluster_start(&c, 3);
+    assert_int_equal(cluster_create_topic(&c, "t", 1, 1), KERR_NONE);
+    assert_int_equal(cluster_produce(&c, "t", 5), 0);
+    int32_t controller = cluster_controller(&c);
+    int32_t from = cluster_partition(&c, 1, "t", 0)->leader_id;
+    int32_t to[] = {from == controller ? from % 3 + 1 : 6 - from - controller};
+    for (int32_t i = 1; i <= 3; i++) {
+        if (i != to[0]) {
+            sim_net_partition(c.world, c.brokers[to[0] - 1].node, c.brokers[i - 1].node, true);
+        }
+    }
+    alter_partition move = {.replicas = to, .replicas_count = 1};
+    assert_int_equal(alter(&c, controller, "t", &move, 1)->error_code, KERR_NONE);
+    cluster_run(&c, 3000);
+    const struct wire_list_partition_reassignments_response *listed = list_all(&c, controller);
+    assert_null(listed->topics[0].partitions[0].details);
+    assert_int_equal(listed->jobs_count, 0);
+    assert_int_equal(listed->queued_count, 0);
+    struct wire_list_partition_reassignments_request req = {.topics_count = -1,
+                                                            .klamm_extensions = 1};
+    listed = cluster_call(&c, controller, WIRE_KEY_LIST_PARTITION_REASSIGNMENTS, &req);
+    const struct wire_list_partition_reassignments_response_topics_partitions_details *d =
+        listed->topics[0].partitions[0].details;
+    assert_non_null(d);
+    assert_true(d->bytes_to_copy > 0);
+    assert_int_equal(d->bytes_copied, 0);
+    assert_int_equal(d->adding_count, 1);
+    assert_int_equal(d->adding[0].broker, to[0]);
+    assert_int_equal(d->original_replicas_count, 1);
+    assert_int_equal(d->original_replicas[0], from);
+    req.klamm_extensions = 2; /* not a word we know */
+    listed = cluster_call(&c, controller, WIRE_KEY_LIST_PARTITION_REASSIGNMENTS, &req);
+    assert_null(listed->topics[0].partitions[0].details);
+    sim_net_heal(c.world);
+    cluster_stop(&c);
+}
+
 static void each_partition_is_judged_alone(void **state)
 {
     (void)state;
@@ -219,6 +261,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(replica_moves_and_the_old_one_goes),
         cmocka_unit_test(running_move_is_listed_and_cancelled),
+        cmocka_unit_test(details_are_told_to_those_alone_who_ask),
         cmocka_unit_test(each_partition_is_judged_alone),
         cmocka_unit_test(other_brokers_say_not_controller_and_echo_nothing),
         cmocka_unit_test(refused_requests_are_echoed),

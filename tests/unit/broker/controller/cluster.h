@@ -12,6 +12,8 @@
 #include "metastore/store.h"
 #include "net/net.h"
 #include "sim/env/sim.h"
+#include "wire/api_versions.h"
+#include "wire/describe_log_dirs.h"
 #include "wire/header.h"
 #include "wire/leader_and_isr.h"
 #include "wire/stop_replica.h"
@@ -36,6 +38,13 @@ struct cluster_broker {
     struct buf told; /* "leader t-0 1 epoch 0;" in order of arrival */
     int32_t told_count;
     int32_t refusals; /* so many LeaderAndIsr find it unregistered */
+    /* What it tells of its logs. */
+    int16_t dirs_version_max; /* of DescribeLogDirs; -1 = it does not serve it */
+    int16_t dirs_error;       /* at the top, version 3 and later */
+    int64_t dirs_size;        /* of each log that is asked for */
+    int64_t dirs_usable;      /* bytes left on its disk */
+    int32_t dirs_asked_max;   /* partitions that were named in one request */
+    int32_t dirs_count;       /* requests */
 };
 
 struct cluster {
@@ -151,6 +160,69 @@ static inline void told_metadata(struct cluster_broker *b, struct reader *r, str
     wire_update_metadata_response_encode(&out, answer, 8);
 }
 
+static inline void told_versions(const struct cluster_broker *b, struct buf *answer)
+{
+    struct wire_api_versions_response_api_keys keys[] = {
+        {.api_key = WIRE_KEY_FETCH, .min_version = 0, .max_version = 17},
+        {.api_key = WIRE_KEY_DESCRIBE_LOG_DIRS, .min_version = 0},
+    };
+    keys[1].max_version = b->dirs_version_max;
+    struct wire_api_versions_response out;
+    wire_api_versions_response_init(&out);
+    out.api_keys = keys;
+    out.api_keys_count = b->dirs_version_max < 0 ? 1 : 2;
+    wire_api_versions_response_encode(&out, answer, 0);
+}
+
+/* Every partition that is asked for has one log, in one directory. */
+static inline void told_dirs(struct cluster_broker *b, struct reader *r, int16_t version,
+                             struct arena *a, struct buf *answer)
+{
+    struct wire_describe_log_dirs_request m;
+    struct wire_describe_log_dirs_response out;
+    struct wire_describe_log_dirs_response_results dir;
+    wire_describe_log_dirs_response_init(&out);
+    wire_describe_log_dirs_response_results_init(&dir);
+    CHECK(wire_describe_log_dirs_request_decode(&m, r, version, a) == 0);
+    CHECK(version <= b->dirs_version_max);
+    int32_t named = 0;
+    dir.log_dir = slice_str("/data");
+    dir.usable_bytes = b->dirs_usable;
+    dir.topics_count = m.topics_count;
+    dir.topics = arena_array(a, (size_t)m.topics_count + 1, sizeof *dir.topics);
+    for (int32_t i = 0; i < m.topics_count; i++) {
+        dir.topics[i].name = m.topics[i].topic;
+        dir.topics[i].partitions_count = m.topics[i].partitions_count;
+        dir.topics[i].partitions = arena_array(a, (size_t)m.topics[i].partitions_count + 1,
+                                               sizeof *dir.topics[i].partitions);
+        named += m.topics[i].partitions_count;
+        for (int32_t k = 0; k < m.topics[i].partitions_count; k++) {
+            dir.topics[i].partitions[k].partition_index = m.topics[i].partitions[k];
+            dir.topics[i].partitions[k].partition_size = b->dirs_size;
+        }
+    }
+    b->dirs_count++;
+    b->dirs_asked_max = MAX(b->dirs_asked_max, named);
+    out.results = &dir;
+    out.results_count = b->dirs_error == 0 ? 1 : 0;
+    out.error_code = b->dirs_error;
+    wire_describe_log_dirs_response_encode(&out, answer, version);
+}
+
+/* True: the request was about logs, not a control request. */
+static inline bool told_sizes(struct cluster_broker *b, const struct wire_request_header *header,
+                              struct reader *r, struct arena *a, struct buf *answer)
+{
+    if (header->api_key == WIRE_KEY_API_VERSIONS) {
+        told_versions(b, answer);
+    } else if (header->api_key == WIRE_KEY_DESCRIBE_LOG_DIRS) {
+        told_dirs(b, r, header->api_version, a, answer);
+    } else {
+        return false;
+    }
+    return true;
+}
+
 static inline void cluster_on_request(void *arg, struct net_request *request)
 {
     struct cluster_broker *b = arg;
@@ -163,8 +235,9 @@ static inline void cluster_on_request(void *arg, struct net_request *request)
     reader_init(&r, slice_of(request->frame->data, request->frame->len));
     CHECK(wire_request_header_read(&header, &r) == 0);
     wire_response_header_write(&header, &answer);
-    b->told_count++;
-    if (header.api_key == WIRE_KEY_LEADER_AND_ISR) {
+    if (told_sizes(b, &header, &r, &a, &answer)) {
+        /* Not a control request. */
+    } else if (header.api_key == WIRE_KEY_LEADER_AND_ISR) {
         told_leaders(b, &r, &a, &answer);
     } else if (header.api_key == WIRE_KEY_STOP_REPLICA) {
         told_stops(b, &r, &a, &answer);
@@ -172,6 +245,8 @@ static inline void cluster_on_request(void *arg, struct net_request *request)
         CHECK(header.api_key == WIRE_KEY_UPDATE_METADATA);
         told_metadata(b, &r, &a, &answer);
     }
+    b->told_count +=
+        header.api_key != WIRE_KEY_API_VERSIONS && header.api_key != WIRE_KEY_DESCRIBE_LOG_DIRS;
     arena_deinit(&a);
     if (request->orphaned) {
         net_no_response(request);
@@ -326,7 +401,11 @@ static inline struct cluster *cluster_new(int32_t brokers, uint64_t seed)
     for (int32_t id = 1; id <= brokers; id++) {
         struct cluster_broker *b = &k->brokers[id];
         char *name = xasprintf("broker%d", id);
-        *b = (struct cluster_broker){.cluster = k, .id = id, .epoch = -1};
+        *b = (struct cluster_broker){.cluster = k,
+                                     .id = id,
+                                     .epoch = -1,
+                                     .dirs_version_max = 4,
+                                     .dirs_usable = (int64_t)1 << 40};
         b->node = sim_node_new(k->world, name);
         buf_init(&b->told);
         free(name);

@@ -1,0 +1,202 @@
+/*
+ * Progress of running moves: while there are any, the core is asked each second what moves, the brokers
+ * that lead or take a moving partition how large its log is (log_dirs.c), and moves/progress makes bytes,
+ * rates, times and reasons of it. The list of moves is told with these to those who ask (report.c).
+ * Invariant: a move is known here exactly as long as the core lists it, within one look.
+ * Runs on the driver's env.
+ */
+#include "broker/controller/private.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#define LOOK_MS      1000
+#define KEY_SIZE_MAX (MODEL_TOPIC_NAME_MAX + 16)
+
+struct progress_move {
+    char *key; /* "topic-partition" */
+    struct moves_progress progress;
+    int64_t started_ms; /* wall clock */
+    uint64_t seen;      /* the look that saw it last */
+    UT_hash_handle hh;
+};
+
+struct controller_progress {
+    struct controller *c;
+    struct progress_move *moves;
+    uint64_t look;
+    bool is_looking; /* the core is asked */
+    struct control_request request;
+    struct env_timer timer;
+    struct ids target; /* of the move at hand: kept for its memory */
+};
+
+static struct progress_move *move_find(const struct controller_progress *p, struct slice topic,
+                                       int32_t partition)
+{
+    char key[KEY_SIZE_MAX];
+    struct progress_move *m = NULL;
+    int len = topic.len > MODEL_TOPIC_NAME_MAX
+                  ? 0
+                  : snprintf(key, sizeof key, "%.*s-%d", SLICE_ARG(topic), partition);
+    if (len > 0) {
+        HASH_FIND(hh, p->moves, key, (size_t)len, m);
+    }
+    return m;
+}
+
+static struct progress_move *move_add(struct controller_progress *p,
+                                      const struct control_moving *moving)
+{
+    const struct controller *c = p->c;
+    struct progress_move *m = xalloc(sizeof *m);
+    m->key = xasprintf("%.*s-%d", SLICE_ARG(moving->topic), moving->partition);
+    moves_progress_init(&m->progress);
+    m->started_ms = env_wall_ms(c->env) - (env_now_ms(c->env) - moving->started_ms);
+    HASH_ADD_KEYPTR(hh, p->moves, m->key, strlen(m->key), m);
+    return m;
+}
+
+static void move_free(struct controller_progress *p, struct progress_move *m)
+{
+    HASH_DEL(p->moves, m);
+    moves_progress_deinit(&m->progress);
+    free(m->key);
+    free(m);
+}
+
+static int64_t down_since(void *arg, int32_t broker)
+{
+    return controller_log_dirs_down_since(arg, broker);
+}
+
+/* The move with what the core knows of it now. */
+static struct progress_move *move_take(struct controller_progress *p,
+                                       const struct control_moving *moving)
+{
+    struct controller *c = p->c;
+    struct progress_move *m = move_find(p, moving->topic, moving->partition);
+    if (m == NULL) {
+        m = move_add(p, moving);
+    }
+    ids_minus(&p->target, &moving->replicas, &moving->removing);
+    struct moves_facts facts = {.now_ms = env_now_ms(c->env),
+                                .wall_ms = env_wall_ms(c->env),
+                                .isr = &moving->isr,
+                                .offline = &moving->offline,
+                                .target = &p->target,
+                                .has_leader = moving->has_leader,
+                                .is_stopping = moving->is_stopping,
+                                .min_insync = moving->min_insync,
+                                .limit_rate = -1,
+                                .down_since = down_since,
+                                .arg = c};
+    moves_progress_set(&m->progress, &moving->adding, moving->leader);
+    moves_progress_step(&m->progress, &facts);
+    return m;
+}
+
+const struct moves_progress *controller_progress_of(struct controller *c,
+                                                    const struct control_moving *moving,
+                                                    int64_t *ret_started_ms)
+{
+    const struct progress_move *m = move_take(c->progress, moving);
+    *ret_started_ms = m->started_ms;
+    return &m->progress;
+}
+
+void controller_progress_heard(struct controller *c, int32_t broker, struct slice topic,
+                               int32_t partition, const struct moves_log *log)
+{
+    struct progress_move *m = move_find(c->progress, topic, partition);
+    if (m != NULL) {
+        moves_progress_heard(&m->progress, broker, log, env_now_ms(c->env));
+    }
+}
+
+/* ---- looking ---- */
+
+static void sizes_want(struct controller *c, const struct control_moving *moving)
+{
+    if (moving->leader >= 0) {
+        controller_log_dirs_want(c, moving->leader, moving->topic, moving->partition);
+    }
+    for (int32_t i = 0; i < moving->adding.count; i++) {
+        if (moving->adding.list[i] != moving->leader) {
+            controller_log_dirs_want(c, moving->adding.list[i], moving->topic, moving->partition);
+        }
+    }
+}
+
+/* Runs inside the core's step: nothing here may step it. */
+static void looked(void *arg, const struct control_reply *reply)
+{
+    struct controller_progress *p = arg;
+    p->is_looking = false;
+    if (reply->error != KERR_NONE) {
+        return;
+    }
+    p->look++;
+    for (int32_t i = 0; i < reply->count; i++) {
+        move_take(p, &reply->moving[i])->seen = p->look;
+        sizes_want(p->c, &reply->moving[i]);
+    }
+    struct progress_move *m = NULL;
+    struct progress_move *next = NULL;
+    HASH_ITER(hh, p->moves, m, next)
+    {
+        if (m->seen != p->look) {
+            move_free(p, m);
+        }
+    }
+    controller_log_dirs_ask(p->c);
+}
+
+static void look(void *arg)
+{
+    struct controller_progress *p = arg;
+    p->is_looking = true;
+    p->request =
+        (struct control_request){.kind = CONTROL_LIST_REASSIGNMENTS, .list = {.wants_all = true}};
+    controller_request(p->c, &p->request, looked, p);
+}
+
+void controller_progress_arm(struct controller *c)
+{
+    struct controller_progress *p = c->progress;
+    bool has_moves = control_moving_count(c->core) > 0 || p->moves != NULL;
+    if (c->role == ROLE_ACTIVE && has_moves && !p->is_looking && !env_timer_is_active(&p->timer)) {
+        env_timer_start(&p->timer, LOOK_MS);
+    }
+}
+
+/* ---- life ---- */
+
+void controller_progress_new(struct controller *c)
+{
+    struct controller_progress *p = xalloc(sizeof *p);
+    p->c = c;
+    env_timer_init(&p->timer, c->env, look, p);
+    c->progress = p;
+}
+
+void controller_progress_reset(struct controller *c)
+{
+    struct controller_progress *p = c->progress;
+    struct progress_move *m = NULL;
+    struct progress_move *next = NULL;
+    env_timer_stop(&p->timer);
+    HASH_ITER(hh, p->moves, m, next)
+    {
+        move_free(p, m);
+    }
+    controller_log_dirs_free(c);
+}
+
+void controller_progress_free(struct controller *c)
+{
+    controller_progress_reset(c);
+    ids_deinit(&c->progress->target);
+    free(c->progress);
+    c->progress = NULL;
+}
