@@ -276,6 +276,11 @@ static void event_take(struct control *c, const struct control_event *event)
     case CONTROL_ON_REQUEST:
         control_request_start(c, &event->request);
         break;
+    case CONTROL_ON_TELL_BROKERS:
+        if (c->is_active) {
+            control_brokers_tell(c);
+        }
+        break;
     case CONTROL_ON_TICK:
         break;
     case CONTROL_ON_LOG_DIR_FAILURE:

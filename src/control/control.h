@@ -378,6 +378,9 @@ enum control_event_kind {
     CONTROL_ON_WRITE_DONE,
     CONTROL_ON_ANSWER, /* of a LeaderAndIsr or a StopReplica */
     CONTROL_ON_REQUEST,
+    CONTROL_ON_TELL_BROKERS, /* the driver has something to say with an UpdateMetadata that names no
+                                partition: every live broker gets one. Before LOADED: nothing, it
+                                starts with one */
     CONTROL_ON_TICK,
 };
 

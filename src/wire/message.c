@@ -330,6 +330,7 @@ static void decode_array(const struct decoder *d, const struct wire_field *f, vo
         *ret_count = -1;
         return;
     }
+    *ret_count = 0; /* a tagged field that is here is not null */
     uint8_t *elements = decode_array_memory(d, f, count);
     if (elements == NULL) {
         return;

@@ -78,6 +78,7 @@ static void term_end(struct controller *c)
     controller_removals_free(c);
     controller_peers_free(c);
     controller_progress_reset(c);
+    controller_limits_free(c);
     if (c->role == ROLE_LOADING || c->role == ROLE_ACTIVE) {
         c->role = ROLE_FOLLOWER;
         controller_step(c, &(struct control_event){.kind = CONTROL_ON_RESIGNED});
@@ -229,10 +230,27 @@ static void effect_perform(struct controller *c, const struct control_effect *ef
 
 static void step_later(struct controller *c)
 {
-    if (c->effects.has_more) {
+    if (c->effects.has_more || c->is_limits_untold) {
         env_timer_start(&c->step_timer, 0);
     } else if (c->effects.wake_ms != INT64_MAX) {
         env_timer_start(&c->step_timer, c->effects.wake_ms - env_now_ms(c->env));
+    }
+}
+
+static void events_take(struct controller *c, const struct control_event *events, int32_t count)
+{
+    control_step(c->core, env_now_ms(c->env), events, count, &c->effects);
+    for (int32_t i = 0; i < c->effects.count; i++) {
+        effect_perform(c, &c->effects.list[i]);
+    }
+}
+
+/* Changed limits go out before anything that follows from the step's own events. */
+static void limits_tell(struct controller *c)
+{
+    if (c->is_limits_untold) {
+        c->is_limits_untold = false;
+        events_take(c, &(struct control_event){.kind = CONTROL_ON_TELL_BROKERS}, 1);
     }
 }
 
@@ -242,10 +260,8 @@ void controller_step_all(struct controller *c, const struct control_event *event
     c->is_stepping = true;
     c->resign_reason = NULL;
     env_timer_stop(&c->step_timer);
-    control_step(c->core, env_now_ms(c->env), events, count, &c->effects);
-    for (int32_t i = 0; i < c->effects.count; i++) {
-        effect_perform(c, &c->effects.list[i]);
-    }
+    limits_tell(c);
+    events_take(c, events, count);
     controller_writes_flush(c);
     step_later(c);
     controller_progress_arm(c);
@@ -333,6 +349,7 @@ void controller_free(struct controller *c, bool is_clean)
     controller_removals_free(c);
     controller_peers_free(c);
     controller_progress_free(c);
+    controller_limits_free(c);
     requests_free(c);
     control_free(c->core);
     control_effects_deinit(&c->effects);

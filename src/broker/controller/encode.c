@@ -250,32 +250,35 @@ static void header_encode(struct buf *b, enum control_send_kind kind, int32_t co
     buf_deinit(&client_id);
 }
 
-void controller_encode(struct buf *b, const struct control_send *send, int32_t controller_id,
-                       const char *listener, int64_t broker_epoch)
+void controller_encode(struct buf *b, const struct control_send *send,
+                       const struct controller_sender *sender)
 {
     struct arena a;
     arena_init(&a, ENCODE_BYTES_MAX);
-    header_encode(b, send->kind, controller_id);
+    header_encode(b, send->kind, sender->controller_id);
     if (send->kind == CONTROL_SEND_LEADER_AND_ISR) {
         struct wire_leader_and_isr_request m;
         wire_leader_and_isr_request_init(&m);
-        m.controller_id = controller_id;
+        m.controller_id = sender->controller_id;
         m.controller_epoch = send->controller_epoch;
-        m.broker_epoch = broker_epoch;
-        leader_and_isr_encode(b, send, &m, listener, &a);
+        m.broker_epoch = sender->broker_epoch;
+        leader_and_isr_encode(b, send, &m, sender->listener, &a);
     } else if (send->kind == CONTROL_SEND_STOP_REPLICA) {
         struct wire_stop_replica_request m;
         wire_stop_replica_request_init(&m);
-        m.controller_id = controller_id;
+        m.controller_id = sender->controller_id;
         m.controller_epoch = send->controller_epoch;
-        m.broker_epoch = broker_epoch;
+        m.broker_epoch = sender->broker_epoch;
         stop_replica_encode(b, send, &m, &a);
     } else {
         struct wire_update_metadata_request m;
         wire_update_metadata_request_init(&m);
-        m.controller_id = controller_id;
+        m.controller_id = sender->controller_id;
         m.controller_epoch = send->controller_epoch;
-        m.broker_epoch = broker_epoch;
+        m.broker_epoch = sender->broker_epoch;
+        if (send->partition_count == 0) {
+            controller_limits_fill(sender->limits, &m);
+        }
         update_metadata_encode(b, send, &m, &a);
     }
     arena_deinit(&a);

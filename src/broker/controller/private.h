@@ -21,6 +21,21 @@
 
 #define CONTROLLER_STAND_AGAIN_MS 500 /* after a failure that may last */
 
+/* A bound for the moves of some partitions, for each broker and for each direction apart. */
+struct controller_limit {
+    int64_t rate; /* bytes a second; 0 = paused */
+    const struct control_tp *partitions;
+    int32_t partition_count;
+};
+
+/* Who sends a request to a broker, and what goes with it beside the core's words. */
+struct controller_sender {
+    int32_t controller_id;
+    const char *listener;                   /* where LiveLeaders are reached */
+    int64_t broker_epoch;                   /* the receiver's */
+    const struct controller_limits *limits; /* NULL: none were set in this term */
+};
+
 /* A call that is out. item belongs to the term; a call of an older term must not touch it. */
 struct controller_pending {
     struct list_node link; /* controller.calls */
@@ -104,6 +119,9 @@ struct controller {
     /* progress.c, log_dirs.c */
     struct controller_progress *progress;
     struct controller_log_dirs *log_dirs; /* NULL: no brokers were told in this term */
+    /* limits.c */
+    struct controller_limits *limits; /* of this term; NULL: never set */
+    bool is_limits_untold;            /* the next step tells the brokers first */
 };
 
 /* ---- controller.c ---- */
@@ -193,10 +211,35 @@ void controller_log_dirs_free(struct controller *c);
 const struct controller_report *
 controller_report_make(struct controller *c, const struct control_reply *reply, struct arena *a);
 
+/* ---- limits.c ---- */
+/*
+ * From now on moves are bounded by these groups and by nothing else: a whole replacement. Copied. A
+ * partition belongs to the first group that names it, and to no limit when none does.
+ *
+ * Every broker is told, in the order of its queue: before anything that later steps send it, and a
+ * broker that registers later before its first LeaderAndIsr. So set a limit before the request that
+ * starts the move, and lift it after the move ended. While LOADING set what the stored jobs need before
+ * the core is told CONTROL_ON_LOADED: then no broker copies without it. The limits end with the term;
+ * the brokers drop them when a newer controller first speaks.
+ *
+ * A broker applies the table to adding replicas alone, as leader to what they are sent and as follower
+ * to what it fetches, with one bucket a group and direction; equal rates keep their buckets, so calling
+ * this often costs no throughput. May be called from inside a step: then the next one tells it. Cost:
+ * one request a broker with all groups; call it when something changed.
+ */
+void controller_limits_set(struct controller *c, const struct controller_limit *groups,
+                           int32_t count);
+/* The table as UpdateMetadata's tagged field; nothing when limits is NULL. */
+struct wire_update_metadata_request;
+void controller_limits_fill(const struct controller_limits *limits,
+                            struct wire_update_metadata_request *req);
+void controller_limits_free(struct controller *c);
+
 /* ---- encode.c ---- */
-/* One request frame, header first, for one receiver. listener: where LiveLeaders are reached. */
-void controller_encode(struct buf *b, const struct control_send *send, int32_t controller_id,
-                       const char *listener, int64_t broker_epoch);
+/* One request frame, header first, for one receiver. An UpdateMetadata that names no partition carries
+ * the limits of moves. */
+void controller_encode(struct buf *b, const struct control_send *send,
+                       const struct controller_sender *sender);
 /* The answer of such a request: fills the ANSWER fields of event but `from`; memory from a.
  * payload starts with the correlation id. */
 int controller_decode_answer(struct slice payload, enum control_send_kind kind, struct arena *a,

@@ -21,7 +21,8 @@ struct peer_request {
     struct list_node link;
     enum control_send_kind kind;
     bool is_deletion;
-    uint64_t id; /* control_send.id */
+    bool is_bare; /* an UpdateMetadata that names no partition: the next one says all of it again */
+    uint64_t id;  /* control_send.id */
     struct buf frame;
 };
 
@@ -176,6 +177,19 @@ static struct controller_peer *peer_for(struct controller *c, const struct contr
     return p;
 }
 
+/* Nothing lies between this request and the last one, which waits and says the same or less. */
+static void drop_repeated(struct controller_peer *p, const struct control_send *send)
+{
+    size_t waiting = p->queue.count - (p->is_out ? 1 : 0);
+    if (waiting == 0 || send->kind != CONTROL_SEND_UPDATE_METADATA || send->partition_count > 0) {
+        return;
+    }
+    struct peer_request *last = CONTAINER_OF(p->queue.head.prev, struct peer_request, link);
+    if (last->is_bare) {
+        request_free(p, last);
+    }
+}
+
 void controller_send(struct controller *c, const struct control_send *send)
 {
     for (int32_t i = 0; i < send->receiver_count; i++) {
@@ -183,12 +197,18 @@ void controller_send(struct controller *c, const struct control_send *send)
         if (p == NULL) {
             continue;
         }
+        drop_repeated(p, send);
         struct peer_request *request = xalloc(sizeof *request);
         request->kind = send->kind;
         request->is_deletion = send->is_deletion;
+        request->is_bare = send->kind == CONTROL_SEND_UPDATE_METADATA && send->partition_count == 0;
         request->id = send->id;
         buf_init(&request->frame);
-        controller_encode(&request->frame, send, c->config.broker_id, c->listener, p->epoch);
+        controller_encode(&request->frame, send,
+                          &(struct controller_sender){.controller_id = c->config.broker_id,
+                                                      .listener = c->listener,
+                                                      .broker_epoch = p->epoch,
+                                                      .limits = c->limits});
         list_push_back(&p->queue, &request->link);
         p->queue_bytes += request->frame.len;
         if (p->queue_bytes > QUEUE_BYTES_MAX) {

@@ -66,6 +66,37 @@ static void metadata_names_offline_replicas(void **state)
     world_deinit(&w);
 }
 
+/* How many requests left, all of them an UpdateMetadata to all three that names no partition. */
+static int32_t count_bare(const struct world *w)
+{
+    int32_t count = 0;
+    for (int32_t i = 0; i < w->out.count; i++) {
+        if (w->out.list[i].kind == CONTROL_EFFECT_SEND) {
+            const struct control_send *send = &w->out.list[i].send;
+            assert_int_equal(send->kind, CONTROL_SEND_UPDATE_METADATA);
+            assert_int_equal(send->partition_count, 0);
+            assert_int_equal(send->receiver_count, 3);
+            assert_int_equal(send->broker_count, 3);
+            count++;
+        }
+    }
+    return count;
+}
+
+static void the_driver_may_speak_to_all_brokers(void **state)
+{
+    struct world w;
+    struct control_event event = {.kind = CONTROL_ON_TELL_BROKERS};
+    (void)state;
+    world_with(&w, 3, "1,2,3");
+    control_step(w.core, 0, &event, 1, &w.out);
+    assert_int_equal(count_bare(&w), 1);
+    world_resign(&w);
+    control_step(w.core, 0, &event, 1, &w.out);
+    assert_int_equal(count_bare(&w), 0);
+    world_deinit(&w);
+}
+
 static void dead_brokers_are_told_nothing(void **state)
 {
     struct world w;
@@ -85,6 +116,7 @@ int main(void)
         cmocka_unit_test(one_step_makes_one_request_a_broker),
         cmocka_unit_test(metadata_names_offline_replicas),
         cmocka_unit_test(dead_brokers_are_told_nothing),
+        cmocka_unit_test(the_driver_may_speak_to_all_brokers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

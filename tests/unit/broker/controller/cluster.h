@@ -147,6 +147,24 @@ static inline void told_stops(struct cluster_broker *b, struct reader *r, struct
     wire_stop_replica_response_encode(&out, answer, 4);
 }
 
+/* "limits 1000 t-0 t-1, 0 u-2;" */
+static inline void told_limits(struct cluster_broker *b,
+                               const struct wire_update_metadata_request *m)
+{
+    buf_put_str(&b->told, "limits");
+    for (int32_t i = 0; i < m->move_limits_count; i++) {
+        const struct wire_update_metadata_request_move_limits *group = &m->move_limits[i];
+        buf_putf(&b->told, "%s %lld", i == 0 ? "" : ",", (long long)group->rate);
+        for (int32_t t = 0; t < group->topics_count; t++) {
+            for (int32_t k = 0; k < group->topics[t].partition_indexes_count; k++) {
+                buf_putf(&b->told, " %.*s-%d", SLICE_ARG(group->topics[t].topic),
+                         group->topics[t].partition_indexes[k]);
+            }
+        }
+    }
+    buf_put_str(&b->told, ";");
+}
+
 static inline void told_metadata(struct cluster_broker *b, struct reader *r, struct arena *a,
                                  struct buf *answer)
 {
@@ -156,6 +174,9 @@ static inline void told_metadata(struct cluster_broker *b, struct reader *r, str
     CHECK(wire_update_metadata_request_decode(&m, r, 8, a) == 0);
     if (m.topic_states_count == 0) {
         buf_putf(&b->told, "brokers %d;", m.live_brokers_count);
+    }
+    if (m.move_limits_count >= 0) {
+        told_limits(b, &m);
     }
     wire_update_metadata_response_encode(&out, answer, 8);
 }

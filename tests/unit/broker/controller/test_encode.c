@@ -53,7 +53,9 @@ static struct reader encode(struct buf *b, enum control_send_kind kind,
                                 .brokers = brokers,
                                 .broker_count = 1};
     buf_init(b);
-    controller_encode(b, &send, 9, "INTERNAL", 77);
+    struct controller_sender sender = {
+        .controller_id = 9, .listener = "INTERNAL", .broker_epoch = 77};
+    controller_encode(b, &send, &sender);
     assert_false(buf_failed(b));
     struct reader r;
     struct wire_request_header header;
