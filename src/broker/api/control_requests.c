@@ -58,6 +58,7 @@ void api_handle_update_metadata(struct api_request *r, const void *body)
     int err = replicas_check_controller(parts->replicas, req->controller_epoch, req->broker_epoch);
     resp.error_code = api_error(API_ERROR_CONTROL, err);
     if (err == 0) {
+        replicas_take_limits(parts->replicas, req);
         metadata_update(parts->metadata, req);
         parts->metadata_changed(parts->arg);
     }

@@ -268,6 +268,7 @@ static bool read_all(struct fetch *f)
     }
     f->bytes = 0;
     f->has_news = false;
+    replicas_read_begin(f->r->api->parts.replicas);
     for (int32_t i = 0; i < f->count; i++) {
         read_one(f, i, max - f->bytes);
         f->bytes += (int64_t)f->reads[i].len;

@@ -96,6 +96,9 @@ static void note_bytes(struct replicas_partition *p, int64_t bytes)
     if (p->is_follower_throttled) {
         replica_throttle_take(&r->follower_throttle, bytes, env_now_us(r->env));
     }
+    if (replicas_limit_holds(p)) {
+        replica_limit_take(p->limit->core, REPLICA_IN, bytes, env_now_us(r->env));
+    }
     r->totals.replication_bytes_in += (uint64_t)bytes;
     if (ids_has(&p->core.state.adding, r->config.broker_id)) {
         r->totals.reassignment_bytes_in += (uint64_t)bytes;
@@ -220,6 +223,9 @@ static void partition_answered(struct replicas_partition *p,
         return;
     }
     follow_marks(p, a->high_watermark, a->log_start_offset);
+    if (replicas_limit_pauses(p)) {
+        replicas_fetch_pause(p);
+    }
 }
 
 /* The partition, when it still copies by way of f. */

@@ -107,6 +107,7 @@ static struct replicas_fetcher *fetcher_get(struct replicas *r, int32_t broker, 
     list_init(&f->on);
     list_init(&f->asking);
     list_init(&f->delayed);
+    list_init(&f->paused);
     list_init(&f->dirty);
     env_timer_init(&f->step, r->env, step_due, f);
     list_push_back(&r->fetchers, &f->link);
@@ -116,7 +117,8 @@ static struct replicas_fetcher *fetcher_get(struct replicas *r, int32_t broker, 
 
 static bool is_unused(const struct replicas_fetcher *f)
 {
-    return list_is_empty(&f->on) && list_is_empty(&f->asking) && list_is_empty(&f->delayed);
+    return list_is_empty(&f->on) && list_is_empty(&f->asking) && list_is_empty(&f->delayed) &&
+           list_is_empty(&f->paused);
 }
 
 void replicas_fetchers_drain(struct replicas *r)
@@ -154,6 +156,8 @@ static struct list *state_list(struct replicas_partition *p)
         return &f->asking;
     case REPLICAS_FETCH_DELAYED:
         return &f->delayed;
+    case REPLICAS_FETCH_PAUSED:
+        return &f->paused;
     case REPLICAS_FETCH_OFF:
     case REPLICAS_FETCH_FAILED:
         break;
@@ -211,6 +215,7 @@ static void set_state(struct replicas_partition *p, enum replicas_fetch_state st
         }
     }
     p->fetch.is_asked = false;
+    p->fetch.is_held = false;
     p->fetch.state = state;
     struct list *to = state_list(p);
     if (state == REPLICAS_FETCH_DELAYED) {
@@ -282,6 +287,12 @@ void replicas_fetch_ask(struct replicas_partition *p, enum replicas_fetch_state 
 void replicas_fetch_resume(struct replicas_partition *p)
 {
     set_state(p, REPLICAS_FETCH_ON);
+    step_soon(p->fetch.fetcher);
+}
+
+void replicas_fetch_pause(struct replicas_partition *p)
+{
+    set_state(p, REPLICAS_FETCH_PAUSED);
 }
 
 /* abs(31 * hash(topic) + partition) mod fetchers, in Java's arithmetic. */
@@ -378,8 +389,9 @@ static void back_off(struct replicas_fetcher *f)
 static int32_t bytes_wanted(struct replicas_partition *p)
 {
     struct replicas *r = p->replicas;
-    int32_t bytes_max = p->fetch.is_far_behind ? r->config.fetch_catch_up_bytes_max
-                                               : r->config.fetch_partition_bytes_max;
+    int32_t bytes_max = replicas_limit_holds(p)  ? p->fetch.piece
+                        : p->fetch.is_far_behind ? r->config.fetch_catch_up_bytes_max
+                                                 : r->config.fetch_partition_bytes_max;
     return p->is_follower_throttled
                ? replica_throttle_piece(&r->follower_throttle, bytes_max, env_now_us(r->env))
                : bytes_max;
@@ -709,6 +721,10 @@ static void fetcher_step(struct replicas_fetcher *f)
     }
     f->is_urgent = false;
     hold_throttled(f);
+    replicas_limit_hold_back(f);
+    if (f->busy_count > 0 && list_is_empty(&f->dirty)) {
+        return; /* all that was new has to wait */
+    }
     if (now_ms < f->pause_until_ms) {
         step_at(f, f->pause_until_ms);
     } else if (!list_is_empty(&f->asking) && f->busy_count == 0) {

@@ -18,6 +18,7 @@
 #include "plog/plog.h"
 #include "plog/removal.h"
 #include "replica/core.h"
+#include "replica/limit.h"
 #include "replica/throttle.h"
 
 #define REPLICAS_TOPIC_LEN_MAX 249
@@ -44,6 +45,7 @@ struct replicas_fetcher {
     struct list on;
     struct list asking; /* LATEST and EARLIEST */
     struct list delayed;
+    struct list paused;
     struct list dirty; /* of `on`: what an incremental request has to name */
     /* The leader's fetch session (KIP-227). */
     int32_t session_id;                   /* 0 = none */
@@ -101,7 +103,8 @@ enum replicas_fetch_state {
     REPLICAS_FETCH_ON,       /* part of the fetcher's requests */
     REPLICAS_FETCH_LATEST,   /* out of range: asks for the leader's end */
     REPLICAS_FETCH_EARLIEST, /* ... and for its start */
-    REPLICAS_FETCH_DELAYED,  /* after an error, until retry_ms */
+    REPLICAS_FETCH_DELAYED,  /* after an error or for a rate, until retry_ms */
+    REPLICAS_FETCH_PAUSED,   /* its move is: until the limits say otherwise */
     REPLICAS_FETCH_FAILED,   /* KIP-461: only the controller brings it back */
 };
 
@@ -119,6 +122,8 @@ struct replicas_fetch {
     uint64_t sent_request;  /* the request that said so; earlier answers do not count */
     int64_t initial_offset; /* high watermark when it became follower */
     int64_t retry_ms;       /* DELAYED */
+    bool is_held;           /* DELAYED, by a limit of moves */
+    int32_t piece;          /* bytes that its limit allows the next request */
     int32_t refusal_count;  /* in a row: the delay grows with it */
     int64_t lag;            /* records, by the leader's high watermark; -1 unknown */
     int error;              /* FAILED: why */
@@ -145,6 +150,11 @@ struct replicas_partition {
     bool is_leader_throttled;
     bool is_follower_throttled;
     struct list_node throttle_link; /* in replicas->held */
+    /* Limits of moves. */
+    struct replicas_limit *limit;     /* its group; NULL = none */
+    struct list_node limit_link;      /* in limit->partitions */
+    struct list_node limit_held_link; /* in limit->held */
+    int64_t limited_ms;               /* when its limit last held something back; REPLICA_NEVER */
     /* Flushing of rolled segments. */
     struct list_node flush_link;
     int flushed_segments; /* plog_segment_count at the last flush */
@@ -177,6 +187,15 @@ struct replicas_flush {
     struct replicas_job job;
     struct replicas_partition *partition; /* NULL once its log is gone */
     struct plog_flush *flush;
+};
+
+/* A group of the limits of moves, and what it holds here. */
+struct replicas_limit {
+    struct replicas *replicas;
+    struct replica_limit *core; /* in replicas->limits */
+    struct list partitions;     /* hosted ones */
+    struct list held;           /* led ones that had to give a follower nothing */
+    struct env_timer timer;     /* held ones may have something again */
 };
 
 /* When a follower was last heard of. */
@@ -235,6 +254,12 @@ struct replicas {
     struct replica_throttle follower_throttle;
     struct list held; /* led partitions that had to give a follower nothing */
     struct env_timer held_timer;
+
+    /* Limits of moves (limits.c). */
+    struct replica_limits *limits;       /* NULL = none */
+    struct replicas_limit *limit_groups; /* one a group */
+    int32_t limits_epoch;                /* of the controller that was heard last */
+    uint64_t limit_pass;                 /* numbers requests built and answers read */
 
     /* Tasks (tasks.c). */
     struct list jobs;
@@ -367,6 +392,8 @@ void replicas_fetch_touch(struct replicas_partition *p);
 void replicas_fetch_ask(struct replicas_partition *p, enum replicas_fetch_state state);
 /* Back into the requests. */
 void replicas_fetch_resume(struct replicas_partition *p);
+/* Out of them, until replicas_fetch_resume. */
+void replicas_fetch_pause(struct replicas_partition *p);
 void replicas_fetchers_metadata_changed(struct replicas *r);
 /* Frees fetchers without partitions. */
 void replicas_fetchers_drain(struct replicas *r);
@@ -392,6 +419,24 @@ void replicas_throttle_topic(const struct replicas *r, struct replicas_topic *to
 void replicas_throttle_partition(struct replicas_partition *p);
 /* The follower must get nothing now; its watches fire when it may. */
 bool replicas_throttle_holds(struct replicas_partition *p, int32_t follower);
+
+/* ---- limits.c ---- */
+
+void replicas_limits_free(struct replicas *r);
+/* Finds the group of a partition that is new here, and forgets it. */
+void replicas_limit_attach(struct replicas_partition *p);
+void replicas_limit_detach(struct replicas_partition *p);
+/* Leader: how many of bytes_max the follower may get now; 0: nothing, its watches fire when it may. */
+int32_t replicas_limit_allows(struct replicas_partition *p, int32_t follower, int32_t bytes_max);
+/* Leader: that much was found for it; that much was sent. */
+void replicas_limit_found(struct replicas_partition *p, int32_t follower, int64_t bytes);
+void replicas_limit_sent(struct replicas_partition *p, int32_t follower, int64_t bytes);
+/* Follower: the limit holds for what it fetches now. */
+bool replicas_limit_holds(const struct replicas_partition *p);
+bool replicas_limit_pauses(const struct replicas_partition *p);
+/* Follower: takes what may not be asked for now out of the request that is built next, and says how
+ * much the others may ask for. */
+void replicas_limit_hold_back(struct replicas_fetcher *f);
 
 /* ---- tasks.c ---- */
 

@@ -138,7 +138,9 @@ struct replicas_partition *replicas_partition_new(struct replicas *r, struct rep
     }
     list_init(&p->parked);
     list_init(&p->watches);
+    p->limited_ms = REPLICA_NEVER;
     replicas_throttle_partition(p);
+    replicas_limit_attach(p);
     HASH_ADD(hh, r->partitions, key, sizeof p->key, p);
     list_push_back(&r->all, &p->link);
     topic->partition_count++;
@@ -185,6 +187,7 @@ void replicas_partition_drop(struct replicas_partition *p, enum replicas_fate fa
     replicas_parked_fail(p, -E_NOT_LEADER);
     end_watches(p);
     list_remove(&r->held, &p->throttle_link);
+    replicas_limit_detach(p);
     replicas_flush_forget(p);
     if (p->log != NULL && fate != REPLICAS_FATE_KEEP) {
         delete_log(p, fate);

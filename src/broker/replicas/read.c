@@ -83,6 +83,14 @@ static int read_span(struct replicas_partition *p, struct replicas_read *read)
     if (args.offset >= args.upper || (args.max_bytes == 0 && !args.min_one)) {
         return 0;
     }
+    if (read->replica_id >= 0) {
+        int32_t allowed = replicas_limit_allows(p, read->replica_id, (int32_t)args.max_bytes);
+        if (allowed == 0) {
+            return 0;
+        }
+        args.min_one = args.min_one || allowed < (int32_t)args.max_bytes; /* as below */
+        args.max_bytes = (uint32_t)allowed;
+    }
     if (read->replica_id >= 0 && p->is_leader_throttled) {
         if (replicas_throttle_holds(p, read->replica_id)) {
             return 0;
@@ -102,6 +110,7 @@ static int read_span(struct replicas_partition *p, struct replicas_read *read)
         read->file = span.file;
         read->pos = span.pos;
         read->len = span.len;
+        replicas_limit_found(p, read->replica_id, (int64_t)span.len);
     }
     return 0;
 }
@@ -149,6 +158,11 @@ static int read_partition(struct replicas_partition *p, struct replicas_read *re
         read->readable_end = upper_of(p, read->replica_id, read->is_read_committed);
     }
     return err;
+}
+
+void replicas_read_begin(struct replicas *r)
+{
+    r->limit_pass++;
 }
 
 void replicas_read(struct replicas *r, struct replicas_read *read)
@@ -200,6 +214,7 @@ void replicas_read_sent(struct replicas *r, const struct replicas_read *read)
     if (p->is_leader_throttled) {
         replica_throttle_take(&r->leader_throttle, (int64_t)read->len, env_now_us(r->env));
     }
+    replicas_limit_sent(p, read->replica_id, (int64_t)read->len);
     /* What a replica far behind has been sent is of no use in the page cache (design section 4). */
     if (!replica_core_in_maximal_isr(&p->core, read->replica_id) &&
         plog_bytes_from(p->log, read->fetch_offset) > r->config.catch_up_lag_bytes) {

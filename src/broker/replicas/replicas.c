@@ -69,7 +69,7 @@ static struct replicas *replicas_new(struct env *env, const struct replicas_conf
         r->config.partitions_max = PARTITIONS_MAX_DEFAULT;
     }
     r->hooks = *hooks;
-    r->controller_epoch = -1;
+    r->controller_epoch = r->limits_epoch = -1;
     list_init(&r->all);
     list_init(&r->ready);
     list_init(&r->parked);
@@ -155,6 +155,7 @@ void replicas_free(struct replicas *r)
     }
     replicas_fetchers_free(r);
     replicas_throttle_free(r);
+    replicas_limits_free(r);
     replicas_tasks_free(r);
     replicas_dirs_free(r);
     env_timer_stop(&r->drain);

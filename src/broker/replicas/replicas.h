@@ -140,6 +140,11 @@ struct replicas_rates {
 /* Takes effect at once. Until the first call there is no bound. */
 void replicas_set_throttle(struct replicas *r, struct replicas_rates rates);
 
+struct wire_update_metadata_request;
+/* The limits of moves in an UpdateMetadata that replicas_check_controller let in: a table replaces the
+ * one before; without a table the first request of a newer controller clears it. */
+void replicas_take_limits(struct replicas *r, const struct wire_update_metadata_request *req);
+
 /* ---- controller's requests (reassignment.md 10.1, 10.2) ----
  * They fill resp (memory from arena) with protocol codes, version tells the form. The sender's
  * permission (31) is checked by the caller. -E_TOO_LARGE when the arena's bound is passed; what was
@@ -255,6 +260,8 @@ struct replicas_read {
     int64_t readable_end; /* the reader may read below this; -1 on error */
 };
 
+/* What is read from here on belongs to one answer: its partitions share what limits allow. */
+void replicas_read_begin(struct replicas *r);
 /*
  * Reads one partition. For a follower (replica_id >= 0) it also notes how far that one has come, which
  * may move the high watermark and the in-sync set: call it once for a fetch that arrived; a repeat

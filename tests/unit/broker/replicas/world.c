@@ -172,6 +172,7 @@ static bool session_try(struct world_session *s, bool is_forced)
     resp.responses = topics;
     resp.session_id = b->world->is_session_refused ? 0 : s->id;
     bool has_news = false;
+    replicas_read_begin(b->replicas);
     for (int32_t i = 0; i < s->count; i++) {
         struct world_item *item = &s->items[i];
         read_item(s, item, &reads[i]);
