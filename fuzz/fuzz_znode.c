@@ -105,14 +105,26 @@ static bool convert_producer_block(struct slice in, struct buf *out)
     return is_good;
 }
 
-/* Only read. */
 static bool convert_legacy_moves(struct slice in, struct buf *out)
 {
-    (void)out;
     struct metastore_legacy_move *moves = NULL;
     int32_t count = 0;
-    if (metastore_legacy_moves_decode(in, &moves, &count, NULL) == 0) {
+    bool is_good = metastore_legacy_moves_decode(in, &moves, &count, NULL) == 0;
+    if (is_good) {
+        metastore_legacy_moves_encode(out, moves, count);
         metastore_legacy_moves_free(moves, count);
+    }
+    return is_good;
+}
+
+/* Only read. */
+static bool convert_partitions(struct slice in, struct buf *out)
+{
+    (void)out;
+    struct metastore_legacy_move *partitions = NULL;
+    int32_t count = 0;
+    if (metastore_partitions_decode(in, &partitions, &count, NULL) == 0) {
+        metastore_legacy_moves_free(partitions, count);
     }
     return false;
 }
@@ -164,7 +176,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         convert_topic,        convert_state,         convert_broker,
         convert_config,       convert_config_change, convert_producer_block,
         convert_legacy_moves, convert_controller,    convert_controller_epoch,
-        convert_cluster_id,   convert_log_dir_event};
+        convert_cluster_id,   convert_log_dir_event, convert_partitions};
     if (size == 0) {
         return 0;
     }

@@ -26,7 +26,7 @@ const char *const metastore_path_roots[] = {
     "/config/ips",
     "/admin",
     METASTORE_DELETE_TOPICS,
-    "/isr_change_notification",
+    METASTORE_ISR_CHANGES,
     METASTORE_PRODUCER_BLOCK,
     METASTORE_LOG_DIR_EVENTS,
 };

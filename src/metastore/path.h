@@ -16,11 +16,13 @@
 #define METASTORE_TOPICS           "/brokers/topics"
 #define METASTORE_DELETE_TOPICS    "/admin/delete_topics"
 #define METASTORE_REASSIGN         "/admin/reassign_partitions"
+#define METASTORE_ELECT            "/admin/preferred_replica_election"
 #define METASTORE_TOPIC_CONFIGS    "/config/topics"
 #define METASTORE_BROKER_CONFIGS   "/config/brokers"
 #define METASTORE_CONFIG_CHANGES   "/config/changes"
 #define METASTORE_PRODUCER_BLOCK   "/latest_producer_id_block"
 #define METASTORE_LOG_DIR_EVENTS   "/log_dir_event_notification"
+#define METASTORE_ISR_CHANGES      "/isr_change_notification"
 /* Prefixes of sequential nodes. */
 #define METASTORE_CONFIG_CHANGE_NEW "/config/changes/config_change_"
 #define METASTORE_LOG_DIR_EVENT_NEW "/log_dir_event_notification/log_dir_event_"
@@ -44,7 +46,7 @@ struct slice metastore_path_delete_topic(struct metastore_path *p, struct slice 
 struct slice metastore_path_topic_config(struct metastore_path *p, struct slice topic);
 /* broker_id -1: the cluster's default, "<default>". */
 struct slice metastore_path_broker_config(struct metastore_path *p, int32_t broker_id);
-/* A child of METASTORE_CONFIG_CHANGES or METASTORE_LOG_DIR_EVENTS. */
+/* A child of METASTORE_CONFIG_CHANGES, METASTORE_LOG_DIR_EVENTS or METASTORE_ISR_CHANGES. */
 struct slice metastore_path_child(struct metastore_path *p, const char *parent, struct slice name);
 /* The ten digits at the end of a sequential node's name; -1 when there are none. */
 int64_t metastore_path_sequence(struct slice name);

@@ -69,16 +69,23 @@ void metastore_producer_block_encode(struct buf *b, const struct model_producer_
 int metastore_producer_block_decode(struct slice json, struct model_producer_block *ret,
                                     struct errmsg *em) MUST_CHECK;
 
-/* /admin/reassign_partitions, only read. Entries come as they are, duplicates too: the reader judges
- * them. *ret_moves: heap, NULL when empty; free with metastore_legacy_moves_free. */
+/* /admin/reassign_partitions. Entries are read as they are, with duplicates and any number as a broker:
+ * the reader judges them. *ret_moves: heap, NULL when empty; free with metastore_legacy_moves_free. */
 struct metastore_legacy_move {
     char *topic;
     int32_t partition;
     struct ids replicas;
 };
+void metastore_legacy_moves_encode(struct buf *b, const struct metastore_legacy_move *moves,
+                                   int32_t count);
 int metastore_legacy_moves_decode(struct slice json, struct metastore_legacy_move **ret_moves,
                                   int32_t *ret_count, struct errmsg *em) MUST_CHECK;
 void metastore_legacy_moves_free(struct metastore_legacy_move *moves, int32_t count);
+
+/* /admin/preferred_replica_election and /isr_change_notification/isr_change_N: the same without
+ * replicas. */
+int metastore_partitions_decode(struct slice json, struct metastore_legacy_move **ret_partitions,
+                                int32_t *ret_count, struct errmsg *em) MUST_CHECK;
 
 /* /log_dir_event_notification/log_dir_event_N */
 void metastore_log_dir_event_encode(struct buf *b, int32_t broker_id);

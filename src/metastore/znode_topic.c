@@ -306,8 +306,48 @@ void metastore_legacy_moves_free(struct metastore_legacy_move *moves, int32_t co
     free(moves);
 }
 
-static int legacy_move_decode(const json_t *entry, struct metastore_legacy_move *move,
-                              struct errmsg *em)
+void metastore_legacy_moves_encode(struct buf *b, const struct metastore_legacy_move *moves,
+                                   int32_t count)
+{
+    size_t start = b->len;
+    buf_put_str(b, "{\"version\":1,\"partitions\":[");
+    for (int32_t i = 0; i < count; i++) {
+        buf_put_str(b, i > 0 ? ",{\"topic\":" : "{\"topic\":");
+        metastore_json_put_text(b, slice_str(moves[i].topic));
+        buf_putf(b, ",\"partition\":%d,\"replicas\":", moves[i].partition);
+        put_ids(b, &moves[i].replicas);
+        buf_put_str(b, "}");
+    }
+    buf_put_str(b, "]}");
+    metastore_json_end(b, start);
+}
+
+/* Any numbers, repeated ones too. ret is untouched on failure. */
+static int legacy_ids_decode(const json_t *array, struct ids *ret, struct errmsg *em)
+{
+    if (!json_is_array(array) || json_array_size(array) > REPLICAS_MAX) {
+        return errmsg_set(em, E_MALFORMED, "'replicas' is missing or too long");
+    }
+    struct ids ids = {0};
+    int err = 0;
+    for (size_t i = 0; i < json_array_size(array) && err == 0; i++) {
+        const json_t *id = json_array_get(array, i);
+        int64_t value = json_is_integer(id) ? json_integer_value(id) : INT64_MAX;
+        if (value < INT32_MIN || value > INT32_MAX) {
+            err = errmsg_set(em, E_MALFORMED, "a broker id is not a number of 32 bits");
+        } else {
+            ids_add(&ids, (int32_t)value);
+        }
+    }
+    if (err == 0) {
+        ids_move(ret, &ids);
+    }
+    ids_deinit(&ids);
+    return err;
+}
+
+static int legacy_move_decode(const json_t *entry, bool has_replicas,
+                              struct metastore_legacy_move *move, struct errmsg *em)
 {
     struct slice topic = SLICE_NULL;
     int64_t partition;
@@ -321,8 +361,8 @@ static int legacy_move_decode(const json_t *entry, struct metastore_legacy_move 
     if (err == 0) {
         err = metastore_json_int(entry, "partition", METASTORE_JSON_ID, &partition, em);
     }
-    if (err == 0) {
-        err = ids_decode(json_object_get(entry, "replicas"), &move->replicas, em);
+    if (err == 0 && has_replicas) {
+        err = legacy_ids_decode(json_object_get(entry, "replicas"), &move->replicas, em);
     }
     if (err == 0) {
         move->topic = slice_dup(topic);
@@ -331,8 +371,9 @@ static int legacy_move_decode(const json_t *entry, struct metastore_legacy_move 
     return err;
 }
 
-int metastore_legacy_moves_decode(struct slice json, struct metastore_legacy_move **ret_moves,
-                                  int32_t *ret_count, struct errmsg *em)
+static int entries_decode(struct slice json, bool has_replicas,
+                          struct metastore_legacy_move **ret_moves, int32_t *ret_count,
+                          struct errmsg *em)
 {
     json_t *root;
     int err = metastore_json_parse(json, &root, em);
@@ -348,7 +389,7 @@ int metastore_legacy_moves_decode(struct slice json, struct metastore_legacy_mov
         size_t count = json_array_size(entries);
         struct metastore_legacy_move *moves = count == 0 ? NULL : xalloc(count * sizeof *moves);
         for (size_t i = 0; i < count && err == 0; i++) {
-            err = legacy_move_decode(json_array_get(entries, i), &moves[i], em);
+            err = legacy_move_decode(json_array_get(entries, i), has_replicas, &moves[i], em);
         }
         if (err == 0) {
             *ret_moves = moves;
@@ -359,4 +400,16 @@ int metastore_legacy_moves_decode(struct slice json, struct metastore_legacy_mov
     }
     json_decref(root);
     return err;
+}
+
+int metastore_legacy_moves_decode(struct slice json, struct metastore_legacy_move **ret_moves,
+                                  int32_t *ret_count, struct errmsg *em)
+{
+    return entries_decode(json, true, ret_moves, ret_count, em);
+}
+
+int metastore_partitions_decode(struct slice json, struct metastore_legacy_move **ret_partitions,
+                                int32_t *ret_count, struct errmsg *em)
+{
+    return entries_decode(json, false, ret_partitions, ret_count, em);
 }

@@ -263,11 +263,24 @@ static void legacy_moves_come_as_they_are(void **state)
     assert_ids(&moves[0].replicas, "1");
     assert_ids(&moves[1].replicas, "2,3");
     metastore_legacy_moves_free(moves, count);
+    const char *odd =
+        "{\"version\":1,\"partitions\":[{\"topic\":\"t\",\"partition\":3,\"replicas\":"
+        "[1,1,-7]},{\"topic\":\"\\u000a\",\"partition\":0,\"replicas\":[]}]}";
+    assert_int_equal(metastore_legacy_moves_decode(slice_str(odd), &moves, &count, &em), 0);
+    struct buf b;
+    buf_init(&b);
+    metastore_legacy_moves_encode(&b, moves, count);
+    assert_encoded(&b, odd);
+    buf_deinit(&b);
+    metastore_legacy_moves_free(moves, count);
     static const struct {
         const char *text;
         const char *reason;
     } cases[] = {
         {"{\"version\":1}", "'partitions' is missing"},
+        {"{\"partitions\":[{\"topic\":\"t\",\"partition\":0}]}", "'replicas' is missing"},
+        {"{\"partitions\":[{\"topic\":\"t\",\"partition\":0,\"replicas\":[4294967296]}]}",
+         "not a number of 32 bits"},
         {"{\"partitions\":[1]}", "not an object"},
         {"{\"partitions\":[{\"partition\":0,\"replicas\":[1]}]}", "names no topic"},
         {"{\"partitions\":[{\"topic\":\"t\",\"replicas\":[1]}]}", "'partition' is missing"},
@@ -282,6 +295,29 @@ static void legacy_moves_come_as_they_are(void **state)
                      E_MALFORMED, em, cases[i].reason);
         assert_int_equal(count, -1);
     }
+}
+
+static void partitions_are_named_without_replicas(void **state)
+{
+    (void)state;
+    struct metastore_legacy_move *partitions = NULL;
+    int32_t count = 0;
+    struct errmsg em;
+    assert_int_equal(
+        metastore_partitions_decode(
+            slice_str("{\"version\":1,\"partitions\":[{\"topic\":\"t\",\"partition\":0},"
+                      "{\"topic\":\"u\",\"partition\":7}]}"),
+            &partitions, &count, &em),
+        0);
+    assert_int_equal(count, 2);
+    assert_string_equal(partitions[1].topic, "u");
+    assert_int_equal(partitions[1].partition, 7);
+    assert_int_equal(partitions[1].replicas.count, 0);
+    metastore_legacy_moves_free(partitions, count);
+    count = -1;
+    assert_error(metastore_partitions_decode(slice_str("{}"), &partitions, &count, &em),
+                 E_MALFORMED, em, "'partitions' is missing");
+    assert_int_equal(count, -1);
 }
 
 /* The largest topic of the bench: it must fit a node. */
@@ -320,6 +356,7 @@ int main(void)
         cmocka_unit_test(partition_state_has_kafkas_keys),
         cmocka_unit_test(broken_partition_states_are_refused),
         cmocka_unit_test(legacy_moves_come_as_they_are),
+        cmocka_unit_test(partitions_are_named_without_replicas),
         cmocka_unit_test(topic_of_10000_moving_partitions_fits_a_node),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
