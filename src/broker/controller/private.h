@@ -44,6 +44,7 @@ struct controller_pending {
     void *item;
     char *name; /* owned; a topic or a path */
     int32_t index;
+    struct controller_pending *watch; /* set with a get, unless the node was not there */
 };
 
 enum controller_role {
@@ -107,6 +108,7 @@ struct controller {
     struct controller_topic *topics;
     struct list readings; /* controller_reading: waiting, then running */
     int32_t readings_running;
+    struct ids watched; /* brokers whose registration is watched */
     /* write.c */
     struct list writes_new;   /* controller_write: of the step that runs */
     struct list writes_unfit; /* controller_write: the encoder refused them */

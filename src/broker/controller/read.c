@@ -55,6 +55,7 @@ static void unreadable(struct controller *c, const char *what, const char *name,
 /* ---- brokers ---- */
 
 static void brokers_read(struct controller *c);
+static void broker_read(void *arg, const struct metastore_result *result);
 
 static void brokers_free(struct controller *c)
 {
@@ -100,17 +101,55 @@ static void brokers_tell(struct controller *c)
     }
 }
 
+/* A broker that changes what it registered (listeners, say) keeps its epoch: the list of brokers stays
+ * the same. */
+static void broker_changed(void *arg, enum metastore_event event, struct slice path)
+{
+    struct controller *c = NULL;
+    void *item = NULL;
+    int32_t id = ((struct controller_pending *)arg)->index;
+    (void)path;
+    if (controller_pending_end(arg, &c, &item)) {
+        ids_remove(&c->watched, id);
+        if (event == METASTORE_CHANGED) {
+            brokers_read(c);
+        }
+    }
+}
+
+/* Reads a registration and watches it from then on. */
+static void broker_get(struct controller *c, int32_t index, int32_t id)
+{
+    struct metastore_path path;
+    struct controller_pending *call = controller_pending_new(c, NULL);
+    call->index = index;
+    if (ids_has(&c->watched, id)) {
+        metastore_get(c->store, metastore_path_broker(&path, id), NULL, NULL, broker_read, call);
+        return;
+    }
+    call->watch = controller_pending_new(c, NULL);
+    call->watch->index = id;
+    ids_add(&c->watched, id);
+    metastore_get(c->store, metastore_path_broker(&path, id), broker_changed, call->watch,
+                  broker_read, call);
+}
+
 static void broker_read(void *arg, const struct metastore_result *result)
 {
     struct controller *c = NULL;
     void *item = NULL;
     int32_t index = ((struct controller_pending *)arg)->index;
+    struct controller_pending *watch = ((struct controller_pending *)arg)->watch;
     if (!controller_pending_end(arg, &c, &item)) {
         return;
     }
     struct controller_broker_reading *r = c->broker_reading;
     struct model_broker *b = &r->brokers[index];
     struct errmsg em;
+    if (result->err == -E_NOT_FOUND && watch != NULL) {
+        ids_remove(&c->watched, b->id);
+        (void)controller_pending_end(watch, &c, &item);
+    }
     if (result->err == 0 && metastore_broker_decode(result->data, b, &em) == 0) {
         b->epoch = result->stat.czxid;
     } else {
@@ -159,12 +198,9 @@ static void brokers_listed(void *arg, const struct metastore_result *result)
         if (id < 0) {
             continue;
         }
-        struct metastore_path path;
-        struct controller_pending *call = controller_pending_new(c, NULL);
-        call->index = r->count;
-        r->brokers[r->count++].id = id;
+        r->brokers[r->count].id = id;
         r->pending++;
-        metastore_get(c->store, metastore_path_broker(&path, id), NULL, NULL, broker_read, call);
+        broker_get(c, r->count++, id);
     }
     if (r->pending == 0) {
         brokers_tell(c);
@@ -263,16 +299,46 @@ static void settings_get(struct controller *c, struct slice name, metastore_done
                          struct controller_pending *call)
 {
     struct metastore_path path;
-    metastore_get(c->store, metastore_path_topic_config(&path, name), settings_changed,
-                  controller_pending_named(c, name), done, call);
+    call->watch = controller_pending_named(c, name);
+    metastore_get(c->store, metastore_path_topic_config(&path, name), settings_changed, call->watch,
+                  done, call);
+}
+
+static void settings_read(void *arg, const struct metastore_result *result);
+
+static void settings_checked(void *arg, const struct metastore_result *result)
+{
+    struct controller *c = NULL;
+    void *item = NULL;
+    char *name = controller_pending_take_name(arg);
+    if (controller_pending_end(arg, &c, &item) && result->err == 0) {
+        struct metastore_path path; /* made just now; the watch is set */
+        metastore_get(c->store, metastore_path_topic_config(&path, slice_str(name)), NULL, NULL,
+                      settings_read, controller_pending_named(c, slice_str(name)));
+    }
+    free(name);
+}
+
+/* A topic without settings gets them by a node that is created: that is watched instead. */
+static void settings_await(struct controller *c, const struct metastore_result *result,
+                           struct controller_pending *watch)
+{
+    struct metastore_path path;
+    if (result->err == -E_NOT_FOUND && watch != NULL) {
+        struct slice name = slice_str(watch->name);
+        metastore_exists(c->store, metastore_path_topic_config(&path, name), settings_changed,
+                         watch, settings_checked, controller_pending_named(c, name));
+    }
 }
 
 static void settings_read(void *arg, const struct metastore_result *result)
 {
     struct controller *c = NULL;
     void *item = NULL;
+    struct controller_pending *watch = ((struct controller_pending *)arg)->watch;
     char *name = controller_pending_take_name(arg);
     if (controller_pending_end(arg, &c, &item)) {
+        settings_await(c, result, watch);
         struct settings s = settings_of(c, result);
         struct control_event event = {.kind = CONTROL_ON_TOPIC_CONFIG,
                                       .name = slice_str(name),
@@ -289,7 +355,7 @@ static void settings_changed(void *arg, enum metastore_event event, struct slice
     void *item = NULL;
     (void)path;
     char *name = controller_pending_take_name(arg);
-    if (controller_pending_end(arg, &c, &item) && event == METASTORE_CHANGED) {
+    if (controller_pending_end(arg, &c, &item) && event != METASTORE_DELETED) {
         settings_get(c, slice_str(name), settings_read,
                      controller_pending_named(c, slice_str(name)));
     }
@@ -490,7 +556,9 @@ static void reading_settings_read(void *arg, const struct metastore_result *resu
     struct controller *c = NULL;
     void *item = NULL;
     if (controller_pending_end(arg, &c, &item)) {
+    struct controller_pending *watch = ((struct controller_pending *)arg)->watch;
         struct controller_reading *r = item;
+        settings_await(c, result, watch);
         struct settings s = settings_of(c, result);
         r->min_insync_replicas = s.min_insync_replicas;
         r->is_unclean_election_enabled = s.is_unclean_election_enabled;
@@ -745,4 +813,5 @@ void controller_reads_free(struct controller *c)
     {
         topic_remove(c, t);
     }
+    ids_deinit(&c->watched);
 }

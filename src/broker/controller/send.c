@@ -10,6 +10,7 @@
 #include "net/net.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #define RETRY_MS           100
 #define BACKOFF_MS         50
@@ -68,6 +69,33 @@ static void peer_retry(void *arg)
     peer_next(arg);
 }
 
+static void peer_connect(struct controller_peer *p, const struct model_endpoint *endpoint)
+{
+    struct controller *c = p->c;
+    free(p->host);
+    p->host = xstrdup(endpoint->host);
+    p->port = (uint16_t)endpoint->port;
+    p->net = net_peer_new(
+        c->env, &(struct net_peer_config){.host = p->host,
+                                          .port = p->port,
+                                          .response_bytes_max = RESPONSE_BYTES_MAX,
+                                          .backoff_ms = BACKOFF_MS,
+                                          .connect_timeout_ms = c->config.socket_timeout_ms});
+}
+
+/* The broker listens elsewhere now: what was not answered is sent there, again or for the first time. */
+static void peer_follow(struct controller_peer *p, const struct model_endpoint *endpoint)
+{
+    if (endpoint == NULL ||
+        (strcmp(p->host, endpoint->host) == 0 && p->port == (uint16_t)endpoint->port)) {
+        return;
+    }
+    net_peer_free(p->net);
+    p->is_out = false;
+    peer_connect(p, endpoint);
+    peer_next(p);
+}
+
 static struct controller_peer *peer_new(struct controller *c, const struct control_receiver *to,
                                         const struct model_endpoint *endpoint)
 {
@@ -75,16 +103,9 @@ static struct controller_peer *peer_new(struct controller *c, const struct contr
     p->c = c;
     p->id = to->broker;
     p->epoch = to->broker_epoch;
-    p->host = xstrdup(endpoint->host);
-    p->port = (uint16_t)endpoint->port;
     list_init(&p->queue);
     env_timer_init(&p->retry_timer, c->env, peer_retry, p);
-    p->net = net_peer_new(
-        c->env, &(struct net_peer_config){.host = p->host,
-                                          .port = p->port,
-                                          .response_bytes_max = RESPONSE_BYTES_MAX,
-                                          .backoff_ms = BACKOFF_MS,
-                                          .connect_timeout_ms = c->config.socket_timeout_ms});
+    peer_connect(p, endpoint);
     HASH_ADD(hh, c->peers, id, sizeof p->id, p);
     return p;
 }
@@ -173,6 +194,8 @@ static struct controller_peer *peer_for(struct controller *c, const struct contr
     }
     if (p == NULL && endpoint != NULL) {
         p = peer_new(c, to, endpoint);
+    } else if (p != NULL) {
+        peer_follow(p, endpoint);
     }
     return p;
 }

@@ -58,6 +58,71 @@ static void settings_are_followed(void **state)
     cluster_free(k);
 }
 
+/* A topic that others made without settings gets them later. */
+static void settings_that_come_later_are_followed(void **state)
+{
+    (void)state;
+    struct cluster *k = cluster_new(3, 5);
+    int32_t id = cluster_wait_controller(k);
+    cluster_run(k, 1000);
+    int32_t lead = id == 1 ? 2 : 1;
+    const char *path = "/brokers/topics/t/partitions/0/state";
+    char *node = xasprintf("{\"version\":1,\"partitions\":{\"0\":[%d]}}", lead);
+    assert_int_equal(cluster_change(k, METASTORE_CREATE, "/brokers/topics/t", node), 0);
+    free(node);
+    cluster_run(k, 1000);
+    struct control_alter_entry entry = {
+        .topic = slice_str("t"), .replicas = (int32_t[]){lead, id}, .replica_count = 2};
+    assert_string_equal(
+        cluster_request(k, id,
+                        &(struct control_request){.kind = CONTROL_ALTER_REASSIGNMENTS,
+                                                  .alter = {.entries = &entry, .count = 1}}),
+        "0;");
+    cluster_kill(k, lead);
+    cluster_run(k, 2 * CLUSTER_SESSION_MS);
+    assert_non_null(strstr(cluster_node(k, path), "\"leader\":-1"));
+    for (int32_t i = 0; i < 2; i++) {
+        assert_int_equal(cluster_change(k, i == 0 ? METASTORE_CREATE : METASTORE_SET,
+                                        "/config/topics/t",
+                                        i == 0 ? "{\"version\":1,\"config\":{}}"
+                                               : "{\"version\":1,\"config\":{"
+                                                 "\"unclean.leader.election.enable\":\"true\"}}"),
+                         0);
+        cluster_run(k, 1000);
+    }
+    assert_non_null(strstr(cluster_node(k, path), "\"leader_recovery_state\":1"));
+    cluster_free(k);
+}
+
+/* A broker that listens elsewhere keeps its epoch; all are told, and it is reached there. */
+static void a_broker_that_changes_its_registration_is_told_to_all(void **state)
+{
+    (void)state;
+    struct cluster *k = cluster_new(3, 6);
+    int32_t id = cluster_wait_controller(k);
+    cluster_run(k, 1000);
+    int32_t other = id == 1 ? 2 : 1;
+    char *path = xasprintf("/brokers/ids/%d", other);
+    char *node = xstrdup(cluster_node(k, path));
+    for (int32_t i = 1; i <= 3; i++) {
+        buf_clear(&k->brokers[i].told);
+    }
+    char *elsewhere = xasprintf("{\"version\":4,\"listener_security_protocol_map\":{\"PLAINTEXT\":"
+                                "\"PLAINTEXT\"},\"endpoints\":[\"PLAINTEXT://nowhere:9\"]}");
+    assert_int_equal(cluster_change(k, METASTORE_SET, path, elsewhere), 0);
+    cluster_run(k, 1000);
+    assert_string_equal(cluster_text(&k->brokers[id].told), "brokers 3;");
+    assert_string_equal(cluster_text(&k->brokers[other].told), "");
+    assert_int_equal(cluster_change(k, METASTORE_SET, path, node), 0);
+    cluster_run(k, 10000);
+    assert_string_equal(cluster_text(&k->brokers[id].told), "brokers 3;brokers 3;");
+    assert_string_equal(cluster_text(&k->brokers[other].told), "brokers 3;brokers 3;");
+    free(elsewhere);
+    free(node);
+    free(path);
+    cluster_free(k);
+}
+
 static void a_deletion_queued_by_others_is_done(void **state)
 {
     (void)state;
@@ -99,6 +164,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_broken_topic_is_left_out_and_told),
         cmocka_unit_test(settings_are_followed),
+        cmocka_unit_test(settings_that_come_later_are_followed),
+        cmocka_unit_test(a_broker_that_changes_its_registration_is_told_to_all),
         cmocka_unit_test(a_deletion_queued_by_others_is_done),
         cmocka_unit_test(a_topic_removed_by_others_is_forgotten),
     };
