@@ -29,6 +29,9 @@ struct control *control_new(const struct control_config *config)
     list_init(&c->expanding);
     list_init(&c->answered);
     list_init(&c->block_ops);
+    list_init(&c->legacy);
+    list_init(&c->legacy_unbound);
+    c->legacy_version = -1;
     heap_init(&c->deadlines);
     c->next_write_id = 1;
     c->next_send_id = 1;
@@ -40,6 +43,7 @@ struct control *control_new(const struct control_config *config)
 static void state_drop(struct control *c)
 {
     struct list_node *n = NULL;
+    control_legacy_reset(c);
     while ((n = list_first(&c->topic_list)) != NULL) {
         control_topic_free(c, CONTAINER_OF(n, struct core_topic, link), KERR_NOT_CONTROLLER);
     }
@@ -146,6 +150,8 @@ static void write_done(struct control *c, const struct control_event *event)
         control_partition_written(c, w, event);
     } else if (w->kind == CONTROL_WRITE_PRODUCER_BLOCK) {
         control_block_written(c, w, event);
+    } else if (w->kind == CONTROL_WRITE_LEGACY) {
+        control_legacy_written(c, w, event);
     } else if (w->topic != NULL) {
         control_topic_written(c, w, event);
     }
@@ -252,6 +258,8 @@ static void fact(struct control *c, const struct control_event *event)
     } else if (event->kind == CONTROL_ON_PRODUCER_BLOCK) {
         c->has_block = event->block != NULL;
         c->block = c->has_block ? *event->block : (struct model_producer_block){.version = -1};
+    } else if (event->kind == CONTROL_ON_LEGACY) {
+        control_legacy_set(c, &event->legacy);
     }
 }
 
@@ -294,6 +302,7 @@ static void event_take(struct control *c, const struct control_event *event)
     case CONTROL_ON_TOPIC_CONFIG:
     case CONTROL_ON_DELETE_TOPICS:
     case CONTROL_ON_PRODUCER_BLOCK:
+    case CONTROL_ON_LEGACY:
         if (c->is_elected) {
             fact(c, event);
         }
@@ -307,6 +316,10 @@ static void work(struct control *c)
 {
     int32_t half = c->config.partitions_per_step / 2 + 1;
     c->budget = half;
+    if (!control_legacy_bind(c)) {
+        c->out->has_more = true;
+        return;
+    }
     control_requests_expand(c);
     bool has_sweep = control_sweeps_run(c);
     c->budget += half; /* walks never starve what is ready */
@@ -318,6 +331,7 @@ static void work(struct control *c)
     /* The end of a drain: what it completed shares one write a topic (decision 13). */
     if (list_is_empty(&c->ready) && list_is_empty(&c->expanding) && !has_sweep) {
         control_topics_flush(c);
+        control_legacy_flush(c);
     }
     c->out->has_more = has_sweep || !list_is_empty(&c->ready) || !list_is_empty(&c->expanding);
 }

@@ -29,6 +29,7 @@ struct control_config {
     int32_t partitions_default;         /* num.partitions */
     int32_t replication_factor_default; /* default.replication.factor */
     int32_t partitions_per_step;        /* bound of a step; 0 = 400 */
+    bool holds_legacy_moves; /* what /admin/reassign_partitions asks for waits (decision 9) */
 };
 
 /* ---------------------------------------------------------------- requests */
@@ -237,6 +238,20 @@ struct control_reply {
     const struct controller_report *report; /* the driver's: list with memory; else NULL */
 };
 
+/* ---------------------------------------------------------------- the legacy plan of moves */
+
+/* /admin/reassign_partitions (docs/spec/reassignment.md section 8). Borrowed. */
+struct control_legacy_move {
+    struct slice topic;
+    int32_t partition;
+    struct ids replicas; /* as the znode says: nothing is checked */
+};
+struct control_legacy {
+    const struct control_legacy_move *moves;
+    int32_t count;
+    int32_t version; /* of the znode; -1 = there is none */
+};
+
 /* ---------------------------------------------------------------- writes */
 
 enum control_write_kind {
@@ -251,6 +266,8 @@ enum control_write_kind {
     CONTROL_WRITE_TOPIC_DELETE,    /* /brokers/topics/T and below, /config/topics/T,
                                       /admin/delete_topics/T */
     CONTROL_WRITE_PRODUCER_BLOCK,  /* guarded by block->version; -1 = create */
+    CONTROL_WRITE_LEGACY,          /* /admin/reassign_partitions, guarded by legacy->version:
+                                      what is left of it; no move left: it is deleted */
 };
 
 /* One guarded change. Each is atomic alone and guarded by the controller epoch; the driver may pack
@@ -259,13 +276,14 @@ enum control_write_kind {
 struct control_write {
     uint64_t id;
     enum control_write_kind kind;
-    struct slice topic;                   /* all but PRODUCER_BLOCK */
+    struct slice topic;                   /* all but PRODUCER_BLOCK and LEGACY */
     int32_t partition;                    /* STATE_* */
     const struct model_topic *topic_node; /* TOPIC_CREATE, TOPIC_SET */
     const struct model_setting *settings; /* TOPIC_CREATE */
     int32_t setting_count;
     const struct model_partition_state *state; /* STATE_*; version = the expected one */
     const struct model_producer_block *block;
+    const struct control_legacy *legacy; /* LEGACY; version = the expected one */
 };
 
 enum control_outcome {
@@ -363,8 +381,8 @@ void control_effects_deinit(struct control_effects *e);
 /* ---------------------------------------------------------------- events */
 
 enum control_event_kind {
-    /* Won the election. Then come BROKERS, a TOPIC for each topic, DELETE_TOPICS, PRODUCER_BLOCK, and
-     * LOADED. Requests before LOADED get KERR_NOT_CONTROLLER. */
+    /* Won the election. Then come BROKERS, a TOPIC for each topic, DELETE_TOPICS, PRODUCER_BLOCK,
+     * LEGACY when there is one, and LOADED. Requests before LOADED get KERR_NOT_CONTROLLER. */
     CONTROL_ON_ELECTED,
     CONTROL_ON_LOADED,
     CONTROL_ON_RESIGNED,      /* the role is lost, for any reason; all state is dropped */
@@ -374,6 +392,7 @@ enum control_event_kind {
     CONTROL_ON_TOPIC_CONFIG,  /* settings changed */
     CONTROL_ON_DELETE_TOPICS, /* the children of /admin/delete_topics, now */
     CONTROL_ON_PRODUCER_BLOCK,
+    CONTROL_ON_LEGACY,          /* /admin/reassign_partitions was created, or is gone */
     CONTROL_ON_LOG_DIR_FAILURE, /* a broker lost a directory: it is asked about all its replicas */
     CONTROL_ON_WRITE_DONE,
     CONTROL_ON_ANSWER, /* of a LeaderAndIsr or a StopReplica */
@@ -425,6 +444,7 @@ struct control_event {
         };
         /* PRODUCER_BLOCK. An empty znode is a block that ends at -1; NULL = there is no znode. */
         const struct model_producer_block *block;
+        struct control_legacy legacy; /* LEGACY */
         struct {
             uint64_t write_id; /* WRITE_DONE */
             enum control_outcome outcome;
@@ -432,6 +452,7 @@ struct control_event {
             const struct model_partition_state *state; /* CONFLICT of STATE_* */
             const struct control_topic_read *read;     /* CONFLICT of TOPIC_SET and TOPIC_CREATE */
             const struct model_producer_block *conflict_block; /* CONFLICT of PRODUCER_BLOCK */
+            const struct control_legacy *conflict_legacy;      /* CONFLICT of LEGACY */
             const char *message;                               /* FAILED */
         };
         struct {

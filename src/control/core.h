@@ -103,10 +103,11 @@ struct core_partition {
     bool has_witness_answered;
     struct core_write *write; /* of the state, out */
     struct core_move *move;
-    struct core_tell *tell; /* this step's requests to brokers */
-    struct list ops;        /* core_op: requests that wait for their turn */
-    struct list_node ready; /* control.ready */
-    uint64_t seen_request;  /* duplicates in one request: its serial, and the entry */
+    struct core_legacy *legacy; /* what /admin/reassign_partitions asks for; NULL = nothing */
+    struct core_tell *tell;     /* this step's requests to brokers */
+    struct list ops;            /* core_op: requests that wait for their turn */
+    struct list_node ready;     /* control.ready */
+    uint64_t seen_request;      /* duplicates in one request: its serial, and the entry */
     int32_t seen_index;
 };
 
@@ -155,6 +156,25 @@ struct core_topic {
     UT_hash_handle hh_collision;
 };
 
+/* ---- the legacy plan of moves ---- */
+
+enum core_legacy_state {
+    LEGACY_NEW,     /* starts when its partition is at rest */
+    LEGACY_ASIDE,   /* stays as it is: it is not ours to start, or its move runs */
+    LEGACY_LEAVING, /* the znode's next write leaves it out */
+    LEGACY_OUT,     /* the write that is out leaves it out */
+};
+
+/* An entry of /admin/reassign_partitions. */
+struct core_legacy {
+    struct list_node link;            /* control.legacy_unbound, then control.legacy */
+    struct core_partition *partition; /* NULL: there is none, or another entry has it */
+    char *topic;
+    int32_t index;
+    struct ids replicas;
+    enum core_legacy_state state;
+};
+
 /* ---- writes ---- */
 
 /* Why a partition state is written; decides what follows. */
@@ -173,7 +193,7 @@ struct core_write {
     uint64_t id;
     enum control_write_kind kind;
     enum core_why why;
-    struct core_topic *topic; /* NULL for the producer block, and for DELETE_DROP */
+    struct core_topic *topic; /* NULL for the producer block, LEGACY and DELETE_DROP */
     struct core_partition *partition;
     struct model_partition_state state; /* STATE_*: as it will be stored; version = expected */
     struct model_producer_block block;
@@ -262,6 +282,12 @@ struct control {
     struct model_producer_block block;
     bool is_block_out;
     struct list block_ops; /* core_op: AllocateProducerIds */
+    struct list legacy;    /* core_legacy, in the znode's order */
+    struct list legacy_unbound;
+    int32_t legacy_version; /* of the znode; -1 = there is none */
+    int32_t legacy_refused; /* entries told to be bad */
+    bool is_legacy_dirty;
+    struct core_write *legacy_write;
 };
 
 /* ---- effects.c ---- */
@@ -367,8 +393,11 @@ void control_move_free(struct control *c, struct core_partition *p, enum kerr er
 void control_move_check_members(struct control *c, struct core_partition *p);
 /* From SHRINK back to the full list when no target replica can lead any more. */
 void control_move_check_leader(struct control *c, struct core_partition *p);
-/* Alter for a partition that is at rest. True: the operation is over or taken by the move. */
-void control_alter_run(struct control *c, struct core_op *op);
+/* A move to the target that is not asked for by a request. */
+int control_move_to(struct control *c, struct core_partition *p, const struct ids *target,
+                    struct errmsg *em) MUST_CHECK;
+/* Alter for a partition that is at rest. True: it has to wait. */
+bool control_alter_run(struct control *c, struct core_op *op);
 void control_alter_expand(struct control *c, struct core_request *r);
 void control_seen_clear(struct core_request *r);
 void control_list_run(struct control *c, struct core_request *r);
@@ -443,6 +472,25 @@ void control_delete_broker_down(struct control *c, struct core_partition *p, int
 void control_block_start(struct control *c, struct core_request *r);
 void control_block_written(struct control *c, const struct core_write *w,
                            const struct control_event *event);
+
+/* ---- legacy.c ---- */
+/* The znode as it is now. */
+void control_legacy_set(struct control *c, const struct control_legacy *legacy);
+void control_legacy_reset(struct control *c);
+/* Finds the partitions of a new plan, within the budget. False: not all yet; nothing else may start. */
+bool control_legacy_bind(struct control *c);
+/* Starts what the znode asks for: at once while no step of another move was made since it was read from
+ * the store, else when that move waits. True: look at the partition again. */
+bool control_legacy_run(struct control *c, struct core_partition *p, bool is_waiting);
+/* A request is to move the partition: its entry has to leave first. True: wait. */
+bool control_legacy_yields(struct control *c, struct core_partition *p);
+/* The move to the target is over. */
+void control_legacy_finished(struct control *c, struct core_partition *p, const struct ids *target);
+/* The partition can move no more. */
+void control_legacy_refuse(struct control *c, struct core_partition *p, const char *why);
+void control_legacy_flush(struct control *c);
+void control_legacy_written(struct control *c, struct core_write *w,
+                            const struct control_event *event);
 
 /* ---- request.c ---- */
 void control_request_start(struct control *c, const struct control_request *request);

@@ -86,6 +86,7 @@ void control_delete_queued(struct control *c, struct core_topic *t)
         control_op_fail(c, op, KERR_INVALID_TOPIC_EXCEPTION, "the topic is being deleted");
     }
     for (int32_t i = 0; i < t->partition_count; i++) {
+        control_legacy_refuse(c, t->partitions[i], "the topic is being deleted");
         control_partition_ready(c, t->partitions[i]);
     }
     control_delete_advance(c, t);

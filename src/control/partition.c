@@ -35,6 +35,7 @@ void control_partition_free(struct control *c, struct core_partition *p, enum ke
 {
     ops_fail(c, p, error);
     control_move_free(c, p, error);
+    control_legacy_refuse(c, p, "the topic is gone");
     control_tell_drop(c, p);
     list_remove(&c->ready, &p->ready);
     if (!p->has_state) {
@@ -192,6 +193,7 @@ static void missing(struct control *c, struct core_partition *p, const struct co
     p->is_lost = true;
     ops_fail(c, p, KERR_UNKNOWN_TOPIC_OR_PARTITION);
     control_move_free(c, p, KERR_UNKNOWN_TOPIC_OR_PARTITION);
+    control_legacy_refuse(c, p, "its state is gone");
 }
 
 void control_partition_written(struct control *c, struct core_write *w,
@@ -342,8 +344,7 @@ static bool op_run(struct control *c, struct core_partition *p)
     struct core_op *op = CONTAINER_OF(list_first(&p->ops), struct core_op, link);
     switch (op->request->body.kind) {
     case CONTROL_ALTER_REASSIGNMENTS:
-        control_alter_run(c, op);
-        return false;
+        return control_alter_run(c, op);
     case CONTROL_ALTER_PARTITION:
         return control_isr_run(c, op);
     case CONTROL_ELECT_LEADERS:
@@ -377,8 +378,14 @@ void control_partition_advance(struct control *c, struct core_partition *p)
             return;
         }
         control_move_check_members(c, p);
+        if (control_legacy_run(c, p, false)) {
+            continue;
+        }
         if (p->move != NULL && control_move_advance(c, p)) {
             return;
+        }
+        if (control_legacy_run(c, p, true)) {
+            continue;
         }
         if (list_is_empty(&p->ops) || op_run(c, p)) {
             return;

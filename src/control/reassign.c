@@ -17,7 +17,7 @@ static void phase_set(struct core_move *m, enum core_phase phase)
     static const unsigned char allowed[PHASE_COUNT] = {
         [PHASE_ASSIGN] = 1 << PHASE_DROP | 1 << PHASE_COPY, /* stored; or not: back */
         [PHASE_DROP] = 1 << PHASE_START | 1 << PHASE_ASSIGN,
-        [PHASE_START] = 1 << PHASE_COPY | 1 << PHASE_SHRINK | 1 << PHASE_STORE,
+        [PHASE_START] = 1 << PHASE_ASSIGN | 1 << PHASE_COPY | 1 << PHASE_SHRINK | 1 << PHASE_STORE,
         [PHASE_COPY] = 1 << PHASE_ASSIGN | 1 << PHASE_DROP | 1 << PHASE_START | 1 << PHASE_SHRINK,
         [PHASE_SHRINK] = 1 << PHASE_STORE | 1 << PHASE_START,
         [PHASE_STORE] = 0,
@@ -104,6 +104,7 @@ static void wait_log(struct control *c, struct core_move *m, const char *what)
 static void move_finish(struct control *c, struct core_partition *p)
 {
     control_tell_metadata(c, p);
+    control_legacy_finished(c, p, &p->move->target);
     answers_set(c, p->move, KERR_NONE, p->move->note);
     control_move_free(c, p, KERR_NONE);
 }
@@ -127,6 +128,7 @@ static void assign_start(struct control *c, struct core_partition *p, struct ass
     } else {
         m->before = m->phase;
         m->is_fresh = false;
+        m->is_raised = false;
         phase_set(m, PHASE_ASSIGN);
     }
     assignment_deinit(&m->next);
@@ -731,30 +733,56 @@ static enum kerr alter_next(const struct control *c, const struct core_op *op,
     return alter->is_cancel_forced ? KERR_NONE : strand_check(p, ret, em);
 }
 
-void control_alter_run(struct control *c, struct core_op *op)
+/* Phase U when the triple is another one; else A or B once more. */
+static void move_begin(struct control *c, struct core_partition *p, struct assignment *next)
 {
-    struct core_partition *p = op->partition;
-    (void)list_pop(&p->ops);
-    struct assignment next = {0};
-    const char *note = NULL;
-    struct errmsg em = {0};
-    enum kerr error = alter_next(c, op, &next, &note, &em);
-    if (error != KERR_NONE) {
-        control_result_set(c, op, error, em.text);
-        assignment_deinit(&next);
-        return;
-    }
-    if (!assignment_equal(&next, &p->stored)) {
-        assign_start(c, p, &next);
+    if (!assignment_equal(next, &p->stored)) {
+        assign_start(c, p, next);
     } else if (p->move == NULL) {
         (void)move_new(c, p, PHASE_START);
     } else if (p->move->phase == PHASE_COPY) {
         phase_set(p->move, PHASE_START);
     }
+}
+
+int control_move_to(struct control *c, struct core_partition *p, const struct ids *target,
+                    struct errmsg *em)
+{
+    struct assignment next = {0};
+    assignment_reassign(&p->stored, target, &next);
+    int err = strand_check(p, &next, em) == KERR_NONE ? 0 : -E_INVALID;
+    if (err == 0) {
+        move_begin(c, p, &next);
+        p->move->note = NULL;
+        p->move->is_forced = false;
+    }
+    assignment_deinit(&next);
+    return err;
+}
+
+bool control_alter_run(struct control *c, struct core_op *op)
+{
+    struct core_partition *p = op->partition;
+    struct assignment next = {0};
+    const char *note = NULL;
+    struct errmsg em = {0};
+    enum kerr error = alter_next(c, op, &next, &note, &em);
+    if (error == KERR_NONE && control_legacy_yields(c, p)) {
+        assignment_deinit(&next);
+        return true;
+    }
+    (void)list_pop(&p->ops);
+    if (error != KERR_NONE) {
+        control_result_set(c, op, error, em.text);
+        assignment_deinit(&next);
+        return false;
+    }
+    move_begin(c, p, &next);
     p->move->note = note;
     p->move->is_forced = op->request->body.alter.is_cancel_forced;
     list_push_back(&p->move->answers, &op->link);
     assignment_deinit(&next);
+    return false;
 }
 
 /* ---- Alter: from a request to operations ---- */

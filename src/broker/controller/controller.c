@@ -76,6 +76,7 @@ static void term_end(struct controller *c)
     controller_reads_free(c);
     controller_writes_free(c);
     controller_removals_free(c);
+    controller_legacy_free(c);
     controller_peers_free(c);
     controller_progress_reset(c);
     controller_limits_free(c);
@@ -347,6 +348,7 @@ void controller_free(struct controller *c, bool is_clean)
     controller_reads_free(c);
     controller_writes_free(c);
     controller_removals_free(c);
+    controller_legacy_free(c);
     controller_peers_free(c);
     controller_progress_free(c);
     controller_limits_free(c);

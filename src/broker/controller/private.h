@@ -108,7 +108,14 @@ struct controller {
     struct controller_topic *topics;
     struct list readings; /* controller_reading: waiting, then running */
     int32_t readings_running;
-    struct ids watched; /* brokers whose registration is watched */
+    int32_t topic_lists_due; /* answers */
+    struct ids watched;      /* brokers whose registration is watched */
+    /* legacy.c */
+    int64_t legacy_czxid;                      /* of the znode that was read; 0 = there is none */
+    struct metastore_legacy_move *legacy_news; /* read, and not told yet */
+    int32_t legacy_news_count;
+    int32_t legacy_news_version;
+    bool has_legacy_news;
     /* write.c */
     struct list writes_new;   /* controller_write: of the step that runs */
     struct list writes_unfit; /* controller_write: the encoder refused them */
@@ -148,12 +155,28 @@ void controller_leave(struct controller *c); /* deletes our /controller, guarded
 /* ---- read.c ---- */
 void controller_load(struct controller *c);
 void controller_reads_free(struct controller *c);
+/* Every topic that the metastore listed when last asked is known to the core. */
+bool controller_topics_are_known(const struct controller *c);
+/* All is read. */
+void controller_loaded(struct controller *c);
 /* The topic znode was written by us. */
 void controller_topic_written(struct controller *c, struct slice name, int32_t version);
 void controller_topic_created(struct controller *c, struct slice name);
 void controller_topic_removed(struct controller *c, struct slice name);
 /* Reads the topic and tells the core that write_id met it. */
 void controller_topic_conflict(struct controller *c, struct slice name, uint64_t write_id);
+
+/* ---- legacy.c ---- */
+/* Reads /admin/reassign_partitions and watches it; ends with controller_loaded. */
+void controller_legacy_load(struct controller *c);
+/* Tells the core what was read, once every topic is known. May end the term. */
+void controller_legacy_tell(struct controller *c);
+void controller_legacy_free(struct controller *c);
+/* What CONTROL_WRITE_LEGACY writes. */
+void controller_legacy_encode(struct buf *b, const struct control_legacy *legacy);
+/* The write met another version of the znode. */
+void controller_legacy_conflict(struct controller *c, uint64_t write_id,
+                                const struct metastore_result *result);
 
 /* ---- notices.c ---- */
 /* Deletes what is there, as everything is read anyway, and watches for what comes. */

@@ -468,6 +468,7 @@ static void reading_over(struct controller *c, struct controller_reading *r)
     if (term == c->term) {
         readings_run(c);
         load_check(c);
+        controller_legacy_tell(c);
     }
 }
 
@@ -555,10 +556,10 @@ static void reading_settings_read(void *arg, const struct metastore_result *resu
 {
     struct controller *c = NULL;
     void *item = NULL;
-    if (controller_pending_end(arg, &c, &item)) {
     struct controller_pending *watch = ((struct controller_pending *)arg)->watch;
-        struct controller_reading *r = item;
+    if (controller_pending_end(arg, &c, &item)) {
         settings_await(c, result, watch);
+        struct controller_reading *r = item;
         struct settings s = settings_of(c, result);
         r->min_insync_replicas = s.min_insync_replicas;
         r->is_unclean_election_enabled = s.is_unclean_election_enabled;
@@ -670,19 +671,27 @@ static void topics_listed(void *arg, const struct metastore_result *result)
         return;
     }
     c->is_topics_listed = true;
+    c->topic_lists_due--;
     uint64_t term = c->term;
     topics_compare(c, result);
     if (term == c->term) {
         load_check(c);
+        controller_legacy_tell(c);
     }
 }
 
 static void topics_list(struct controller *c)
 {
     c->is_topics_asked = true;
+    c->topic_lists_due++;
     metastore_children(c->store, slice_str(METASTORE_TOPICS), topics_changed,
                        controller_pending_new(c, NULL), topics_listed,
                        controller_pending_new(c, NULL));
+}
+
+bool controller_topics_are_known(const struct controller *c)
+{
+    return c->topic_lists_due == 0 && list_is_empty(&c->readings);
 }
 
 void controller_topic_written(struct controller *c, struct slice name, int32_t version)
@@ -713,7 +722,7 @@ void controller_topic_removed(struct controller *c, struct slice name)
 
 static void deletions_list(struct controller *c);
 
-static void loaded(struct controller *c)
+void controller_loaded(struct controller *c)
 {
     c->role = ROLE_ACTIVE;
     uint64_t term = c->term;
@@ -741,7 +750,7 @@ static void block_read(void *arg, const struct metastore_result *result)
     block.version = result->stat.version;
     controller_step(c, &(struct control_event){.kind = CONTROL_ON_PRODUCER_BLOCK,
                                                .block = result->err == 0 ? &block : NULL});
-    loaded(c);
+    controller_legacy_load(c);
 }
 
 static void deletions_changed(void *arg, enum metastore_event event, struct slice path)
@@ -803,6 +812,8 @@ void controller_reads_free(struct controller *c)
     brokers_free(c);
     c->is_reading_brokers = c->read_brokers_again = false;
     c->readings_running = 0;
+    c->topic_lists_due = 0;
+    ids_deinit(&c->watched);
     struct list_node *n = NULL;
     while ((n = list_first(&c->readings)) != NULL) {
         reading_free(c, CONTAINER_OF(n, struct controller_reading, link));
@@ -813,5 +824,4 @@ void controller_reads_free(struct controller *c)
     {
         topic_remove(c, t);
     }
-    ids_deinit(&c->watched);
 }

@@ -26,7 +26,8 @@ struct controller_write {
     struct list_node link;
     uint64_t id;
     enum control_write_kind kind;
-    char *topic; /* NULL where there is none */
+    char *topic;   /* NULL where there is none */
+    int64_t czxid; /* LEGACY: of the znode that is meant */
     int32_t op_count;
     int32_t primary; /* the op whose node tells the outcome */
     struct write_op ops[WRITE_OPS_MAX];
@@ -95,6 +96,16 @@ static void block_encode(struct controller_write *w, const struct control_write 
     metastore_producer_block_encode(&op->data, block);
 }
 
+static void legacy_encode(struct controller_write *w, const struct control_write *write)
+{
+    const struct control_legacy *legacy = write->legacy;
+    struct write_op *op = op_add(w, legacy->count == 0 ? METASTORE_DELETE : METASTORE_SET,
+                                 slice_str(METASTORE_REASSIGN), legacy->version);
+    if (legacy->count > 0) {
+        controller_legacy_encode(&op->data, legacy);
+    }
+}
+
 static void write_encode(struct controller_write *w, const struct control_write *write)
 {
     struct metastore_path path;
@@ -123,6 +134,9 @@ static void write_encode(struct controller_write *w, const struct control_write 
         break;
     case CONTROL_WRITE_PRODUCER_BLOCK:
         block_encode(w, write);
+        break;
+    case CONTROL_WRITE_LEGACY:
+        legacy_encode(w, write);
         break;
     case CONTROL_WRITE_TOPIC_DELETE: /* remove.c */
     default:
@@ -170,6 +184,7 @@ void controller_write_add(struct controller *c, const struct control_write *writ
     w->id = write->id;
     w->kind = write->kind;
     w->topic = slice_is_null(write->topic) ? NULL : slice_dup(write->topic);
+    w->czxid = c->legacy_czxid;
     write_encode(w, write);
     if (is_encodable(w)) {
         list_push_back(&c->writes_new, &w->link);
@@ -294,12 +309,22 @@ static void write_conflict(struct controller *c, struct controller_write *w,
         state_conflict(c, w, result);
     } else if (w->kind == CONTROL_WRITE_PRODUCER_BLOCK) {
         block_conflict(c, w, result);
+    } else if (w->kind == CONTROL_WRITE_LEGACY) {
+        uint64_t id = w->id;
+        write_free(w);
+        controller_legacy_conflict(c, id, result);
     } else if (w->kind == CONTROL_WRITE_TOPIC_SET || w->kind == CONTROL_WRITE_TOPIC_CREATE) {
         controller_topic_conflict(c, slice_str(w->topic), w->id);
         write_free(w);
     } else {
         write_over(c, w, CONTROL_CONFLICT, -1);
     }
+}
+
+/* The legacy plan of moves that is meant is gone; this one of its name is news. */
+static bool is_another_node(const struct controller_write *w, const struct metastore_result *result)
+{
+    return w->kind == CONTROL_WRITE_LEGACY && result->stat.czxid != w->czxid;
 }
 
 /* The primary node as it is now: was it us, was it nobody, or somebody else? */
@@ -318,11 +343,16 @@ static void write_judged(void *arg, const struct metastore_result *result)
         uint64_t id = w->id;
         write_free(w);
         controller_write_failed(c, id, error_name(result->err));
-    } else if (op->kind == METASTORE_DELETE) {
-        if (is_there) {
+        return;
+    }
+    is_there = is_there && !is_another_node(w, result);
+    if (op->kind == METASTORE_DELETE) {
+        if (!is_there) {
+            write_over(c, w, CONTROL_WRITTEN, -1);
+        } else if (op->version < 0 || op->version == result->stat.version) {
             write_again(c, w);
         } else {
-            write_over(c, w, CONTROL_WRITTEN, -1);
+            write_conflict(c, w, result);
         }
     } else if (!is_there) {
         if (op->kind == METASTORE_CREATE) {

@@ -18,6 +18,7 @@
 
 #define WORLD_BROKERS   16 /* ids 0..15 */
 #define WORLD_TOPICS    64
+#define WORLD_LEGACY    16
 #define WORLD_STEPS_MAX 200000
 
 /* What a broker was last told about a partition. */
@@ -53,6 +54,7 @@ struct world_write {
     struct model_partition_state state;
     struct model_producer_block block;
     char *topic;
+    struct buf legacy; /* the moves that are left, as text */
 };
 
 struct world_answer {
@@ -94,6 +96,9 @@ struct world {
     struct buf log;
     bool has_block;
     struct model_producer_block block;
+    struct buf legacy;      /* /admin/reassign_partitions as "t-0 1,2;", an entry each */
+    int32_t legacy_version; /* -1 = it is not there */
+    int32_t legacy_writes;
     uint64_t next_token;
     struct world_reply reply; /* of the last request that was answered */
     uint64_t reply_token;
@@ -202,6 +207,18 @@ static inline void world_topic_copy(struct model_topic *to, const struct model_t
     }
 }
 
+static inline void world_legacy_text(struct buf *b, const struct control_legacy *legacy)
+{
+    for (int32_t i = 0; i < legacy->count; i++) {
+        const struct control_legacy_move *move = &legacy->moves[i];
+        buf_putf(b, "%.*s-%d ", SLICE_ARG(move->topic), move->partition);
+        for (int32_t k = 0; k < move->replicas.count; k++) {
+            buf_putf(b, "%s%d", k == 0 ? "" : ",", move->replicas.list[k]);
+        }
+        buf_put_str(b, ";");
+    }
+}
+
 static inline void world_write_keep(struct world *w, const struct control_write *write)
 {
     struct world_write *k = xalloc(sizeof *k);
@@ -216,6 +233,11 @@ static inline void world_write_keep(struct world *w, const struct control_write 
     if (write->block != NULL) {
         k->block = *write->block;
     }
+    buf_init(&k->legacy);
+    if (write->legacy != NULL) {
+        world_legacy_text(&k->legacy, write->legacy);
+        k->block.version = write->legacy->version;
+    }
     list_push_back(&w->writes, &k->link);
 }
 
@@ -223,6 +245,7 @@ static inline void world_write_free(struct world_write *k)
 {
     model_topic_deinit(&k->node);
     model_partition_state_deinit(&k->state);
+    buf_deinit(&k->legacy);
     free(k->topic);
     free(k);
 }
@@ -540,6 +563,54 @@ static inline void world_other_write(struct world *w, struct world_write *k,
     }
 }
 
+/* The znode as the core is told it. Texts and lists stay in the static storage. */
+static inline struct control_legacy *world_legacy(struct world *w)
+{
+    static struct control_legacy legacy;
+    static struct control_legacy_move moves[WORLD_LEGACY];
+    static int32_t lists[WORLD_LEGACY][WORLD_BROKERS];
+    legacy = (struct control_legacy){.moves = moves, .version = w->legacy_version};
+    const char *at = buf_text(&w->legacy);
+    while (w->legacy_version >= 0 && *at != 0) {
+        const char *blank = strchr(at, ' ');
+        const char *dash = blank;
+        while (*dash != '-') {
+            dash--;
+        }
+        CHECK(legacy.count < WORLD_LEGACY);
+        moves[legacy.count].topic = slice_of(at, (size_t)(dash - at));
+        moves[legacy.count].partition = (int32_t)strtol(dash + 1, NULL, 10);
+        struct ids *ids = &moves[legacy.count].replicas;
+        *ids = (struct ids){.list = lists[legacy.count]};
+        for (at = blank + 1; *at != ';'; at += *at == ',') {
+            char *end = NULL;
+            ids->list[ids->count++] = (int32_t)strtol(at, &end, 10);
+            at = end;
+        }
+        legacy.count++;
+        at++;
+    }
+    return &legacy;
+}
+
+static inline void world_legacy_write(struct world *w, struct world_write *k,
+                                      struct control_event *done)
+{
+    if (w->legacy_version < 0) {
+        done->outcome = CONTROL_MISSING;
+    } else if (k->block.version != w->legacy_version) {
+        done->outcome = CONTROL_CONFLICT;
+        done->conflict_legacy = world_legacy(w);
+    } else {
+        buf_clear(&w->legacy);
+        buf_put_slice(&w->legacy, buf_slice(&k->legacy));
+        w->legacy_version = k->legacy.len == 0 ? -1 : w->legacy_version + 1;
+        w->legacy_writes++;
+        done->outcome = CONTROL_WRITTEN;
+        done->version = w->legacy_version;
+    }
+}
+
 /* Carries out the oldest write and fills done. The event may point into read and into the world. */
 static inline void world_write_carry(struct world *w, struct control_event *done,
                                      struct control_topic_read *read)
@@ -555,6 +626,9 @@ static inline void world_write_carry(struct world *w, struct control_event *done
     case CONTROL_WRITE_TOPIC_SET:
     case CONTROL_WRITE_PARTITIONS_NODE:
         world_topic_write(w, k, done, read);
+        break;
+    case CONTROL_WRITE_LEGACY:
+        world_legacy_write(w, k, done);
         break;
     case CONTROL_WRITE_DELETE_QUEUE:
     case CONTROL_WRITE_DELETE_DROP:
@@ -632,7 +706,7 @@ static inline void world_broker_make(struct world *w, int32_t id)
 /* Brokers 1..count are up; nobody is controller. */
 static inline void world_init(struct world *w, int32_t count, uint64_t seed)
 {
-    *w = (struct world){.next_token = 1};
+    *w = (struct world){.next_token = 1, .legacy_version = -1};
     w->core = control_new(&(struct control_config){
         .broker_id = 1, .seed = seed, .partitions_default = 1, .replication_factor_default = 1});
     control_effects_init(&w->out);
@@ -640,6 +714,7 @@ static inline void world_init(struct world *w, int32_t count, uint64_t seed)
     list_init(&w->answers);
     buf_init(&w->sent);
     buf_init(&w->log);
+    buf_init(&w->legacy);
     buf_init(&w->reply.text);
     for (int32_t id = 1; id <= count; id++) {
         world_broker_make(w, id);
@@ -667,6 +742,7 @@ static inline void world_deinit(struct world *w)
     }
     buf_deinit(&w->sent);
     buf_deinit(&w->log);
+    buf_deinit(&w->legacy);
     buf_deinit(&w->reply.text);
 }
 
@@ -724,6 +800,10 @@ static inline void world_elect(struct world *w)
                                            .name_count = queued_count});
     world_event(w, &(struct control_event){.kind = CONTROL_ON_PRODUCER_BLOCK,
                                            .block = w->has_block ? &w->block : NULL});
+    if (w->legacy_version >= 0) {
+        world_event(w,
+                    &(struct control_event){.kind = CONTROL_ON_LEGACY, .legacy = *world_legacy(w)});
+    }
     world_event(w, &(struct control_event){.kind = CONTROL_ON_LOADED});
 }
 
@@ -739,6 +819,15 @@ static inline void world_failover(struct world *w)
     world_resign(w);
     world_elect(w);
     world_run(w);
+}
+
+/* /admin/reassign_partitions is created with these entries; NULL: it is deleted. */
+static inline void world_legacy_put(struct world *w, const char *text)
+{
+    buf_clear(&w->legacy);
+    buf_put_str(&w->legacy, text == NULL ? "" : text);
+    w->legacy_version = text == NULL ? -1 : 0;
+    world_event(w, &(struct control_event){.kind = CONTROL_ON_LEGACY, .legacy = *world_legacy(w)});
 }
 
 static inline void world_kill(struct world *w, int32_t id)
