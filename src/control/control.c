@@ -260,6 +260,8 @@ static void fact(struct control *c, const struct control_event *event)
         c->block = c->has_block ? *event->block : (struct model_producer_block){.version = -1};
     } else if (event->kind == CONTROL_ON_LEGACY) {
         control_legacy_set(c, &event->legacy);
+    } else if (event->kind == CONTROL_ON_STATE) {
+        control_partition_seen(c, event);
     }
 }
 
@@ -303,6 +305,7 @@ static void event_take(struct control *c, const struct control_event *event)
     case CONTROL_ON_DELETE_TOPICS:
     case CONTROL_ON_PRODUCER_BLOCK:
     case CONTROL_ON_LEGACY:
+    case CONTROL_ON_STATE:
         if (c->is_elected) {
             fact(c, event);
         }

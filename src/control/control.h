@@ -393,6 +393,7 @@ enum control_event_kind {
     CONTROL_ON_DELETE_TOPICS, /* the children of /admin/delete_topics, now */
     CONTROL_ON_PRODUCER_BLOCK,
     CONTROL_ON_LEGACY,          /* /admin/reassign_partitions was created, or is gone */
+    CONTROL_ON_STATE,           /* a partition's state, read again: a leader wrote it by itself */
     CONTROL_ON_LOG_DIR_FAILURE, /* a broker lost a directory: it is asked about all its replicas */
     CONTROL_ON_WRITE_DONE,
     CONTROL_ON_ANSWER, /* of a LeaderAndIsr or a StopReplica */
@@ -445,6 +446,10 @@ struct control_event {
         /* PRODUCER_BLOCK. An empty znode is a block that ends at -1; NULL = there is no znode. */
         const struct model_producer_block *block;
         struct control_legacy legacy; /* LEGACY */
+        struct {
+            struct control_tp of; /* STATE */
+            const struct model_partition_state *seen;
+        };
         struct {
             uint64_t write_id; /* WRITE_DONE */
             enum control_outcome outcome;

@@ -354,6 +354,8 @@ bool control_partition_is_clear_of(const struct control *c, const struct core_pa
  * would be turned away. False: it was asked, and the partition is looked at again when it answers. */
 bool control_partition_may_drop(struct control *c, struct core_partition *p,
                                 const struct model_partition_state *next);
+/* Its state was read again, with this version. */
+void control_partition_seen(struct control *c, const struct control_event *event);
 /* A LeaderAndIsr that names the partition was queued for a broker, or answered by it. */
 void control_partition_told(struct core_partition *p, int32_t broker, uint64_t send_id);
 void control_partition_answered(struct control *c, struct core_partition *p,

@@ -227,6 +227,22 @@ void control_partition_written(struct control *c, struct core_write *w,
     control_partition_ready(c, p);
 }
 
+void control_partition_seen(struct control *c, const struct control_event *event)
+{
+    struct core_partition *p = control_partition_find(c, event->of.topic, event->of.partition);
+    if (p == NULL || !p->has_state || p->write != NULL ||
+        event->seen->version <= p->state.version) {
+        return; /* a write that is out will meet it */
+    }
+    if (event->seen->controller_epoch > c->epoch) {
+        control_resign(c, "a partition state was written by a newer controller");
+        return;
+    }
+    model_partition_state_copy(&p->state, event->seen);
+    control_tell_metadata(c, p);
+    control_partition_ready(c, p);
+}
+
 /* ---- a sign of life ---- */
 
 bool control_partition_may_drop(struct control *c, struct core_partition *p,

@@ -1,13 +1,20 @@
 /*
- * Notices of brokers that lost a log directory (docs/spec/zookeeper-mode.md 2.6): each is read, told to
- * the core and deleted. What an earlier controller left unread is deleted too; telling it again does no
- * harm. Runs on the driver's env.
+ * What brokers leave for the controller in sequential nodes (docs/spec/zookeeper-mode.md 2.6): that a log
+ * directory failed, and, old ones, that they changed the ISR of partitions by themselves. Each notice is
+ * read, deleted and told to the core. What an earlier controller left unread is treated alike; telling
+ * it again does no harm. Runs on the driver's env.
  */
 #include "broker/controller/private.h"
 
 #include <stdlib.h>
 
-static void notices_list(struct controller *c);
+/* By controller_pending.index. */
+static const char *const parents[] = {METASTORE_LOG_DIR_EVENTS, METASTORE_ISR_CHANGES};
+
+#define LOG_DIRS    0
+#define ISR_CHANGES 1
+
+static void notices_list(struct controller *c, int32_t kind);
 
 static void notice_deleted(void *arg, const struct metastore_result *result)
 {
@@ -28,16 +35,57 @@ static void notice_delete(struct controller *c, struct slice path)
     metastore_multi(c->store, ops, 2, notice_deleted, controller_pending_new(c, NULL));
 }
 
+static void state_read(void *arg, const struct metastore_result *result)
+{
+    struct controller *c = NULL;
+    void *item = NULL;
+    struct model_partition_state state = {0};
+    struct errmsg em;
+    int32_t partition = ((struct controller_pending *)arg)->index;
+    char *topic = controller_pending_take_name(arg);
+    if (controller_pending_end(arg, &c, &item) && result->err == 0 &&
+        metastore_partition_state_decode(result->data, &state, &em) == 0) {
+        state.version = result->stat.version;
+        controller_step(c, &(struct control_event){.kind = CONTROL_ON_STATE,
+                                                   .of = {slice_str(topic), partition},
+                                                   .seen = &state});
+    }
+    model_partition_state_deinit(&state);
+    free(topic);
+}
+
+static void isr_changes_take(struct controller *c, struct slice json)
+{
+    struct metastore_legacy_move *list = NULL;
+    int32_t count = 0;
+    struct errmsg em;
+    if (metastore_partitions_decode(json, &list, &count, &em) != 0) {
+        return;
+    }
+    for (int32_t i = 0; i < count; i++) {
+        struct metastore_path path;
+        struct slice topic = slice_str(list[i].topic);
+        struct controller_pending *call = controller_pending_named(c, topic);
+        call->index = list[i].partition;
+        metastore_get(c->store, metastore_path_state(&path, topic, list[i].partition), NULL, NULL,
+                      state_read, call);
+    }
+    metastore_legacy_moves_free(list, count);
+}
+
 static void notice_read(void *arg, const struct metastore_result *result)
 {
     struct controller *c = NULL;
     void *item = NULL;
     int32_t broker = -1;
     struct errmsg em;
+    int32_t kind = ((struct controller_pending *)arg)->index;
     char *path = controller_pending_take_name(arg);
     if (controller_pending_end(arg, &c, &item) && result->err == 0) {
         notice_delete(c, slice_str(path));
-        if (metastore_log_dir_event_decode(result->data, &broker, &em) == 0) {
+        if (kind == ISR_CHANGES) {
+            isr_changes_take(c, result->data);
+        } else if (metastore_log_dir_event_decode(result->data, &broker, &em) == 0) {
             controller_step(c, &(struct control_event){.kind = CONTROL_ON_LOG_DIR_FAILURE,
                                                        .failed_broker = broker});
         }
@@ -49,14 +97,16 @@ static void notices_listed(void *arg, const struct metastore_result *result)
 {
     struct controller *c = NULL;
     void *item = NULL;
+    int32_t kind = ((struct controller_pending *)arg)->index;
     if (!controller_pending_end(arg, &c, &item)) {
         return;
     }
     for (int32_t i = 0; result->err == 0 && i < result->child_count; i++) {
         struct metastore_path path;
-        struct slice child =
-            metastore_path_child(&path, METASTORE_LOG_DIR_EVENTS, result->children[i]);
-        metastore_get(c->store, child, NULL, NULL, notice_read, controller_pending_named(c, child));
+        struct slice child = metastore_path_child(&path, parents[kind], result->children[i]);
+        struct controller_pending *call = controller_pending_named(c, child);
+        call->index = kind;
+        metastore_get(c->store, child, NULL, NULL, notice_read, call);
     }
 }
 
@@ -64,21 +114,26 @@ static void notices_changed(void *arg, enum metastore_event event, struct slice 
 {
     struct controller *c = NULL;
     void *item = NULL;
+    int32_t kind = ((struct controller_pending *)arg)->index;
     (void)event;
     (void)path;
     if (controller_pending_end(arg, &c, &item)) {
-        notices_list(c);
+        notices_list(c, kind);
     }
 }
 
-static void notices_list(struct controller *c)
+static void notices_list(struct controller *c, int32_t kind)
 {
-    metastore_children(c->store, slice_str(METASTORE_LOG_DIR_EVENTS), notices_changed,
-                       controller_pending_new(c, NULL), notices_listed,
-                       controller_pending_new(c, NULL));
+    struct controller_pending *watch = controller_pending_new(c, NULL);
+    struct controller_pending *call = controller_pending_new(c, NULL);
+    watch->index = kind;
+    call->index = kind;
+    metastore_children(c->store, slice_str(parents[kind]), notices_changed, watch, notices_listed,
+                       call);
 }
 
 void controller_notices_start(struct controller *c)
 {
-    notices_list(c);
+    notices_list(c, LOG_DIRS);
+    notices_list(c, ISR_CHANGES);
 }

@@ -174,6 +174,48 @@ static void a_state_left_by_an_earlier_controller_is_taken_over(void **state)
     world_deinit(&w);
 }
 
+/* The state as somebody wrote it, with this version. */
+static void state_seen(struct world *w, int32_t partition, int32_t version, int32_t epoch)
+{
+    struct model_partition_state seen = {.controller_epoch = epoch,
+                                         .leader = 1,
+                                         .isr = {.count = 1, .list = (int32_t[]){1}},
+                                         .version = version};
+    world_event(w, &(struct control_event){
+                       .kind = CONTROL_ON_STATE, .of = {slice_str("t"), partition}, .seen = &seen});
+}
+
+static void a_state_written_by_its_leader_is_taken_over(void **state)
+{
+    struct world w;
+    (void)state;
+    world_with(&w, 3, "1,2");
+    state_seen(&w, 1, 9, 1); /* no such partition */
+    state_seen(&w, 0, 0, 1); /* known */
+    world_run(&w);
+    assert_text(&w.sent, "");
+    state_seen(&w, 0, 5, 1);
+    world_run(&w);
+    assert_non_null(strstr(buf_text(&w.sent), "3 metadata t-0 leader 1 epoch 0 RS[1,2]"));
+    assert_int_equal(w.core->topics->partitions[0]->state.version, 5);
+    assert_int_equal(w.core->topics->partitions[0]->state.isr.count, 1);
+    world_kill(&w, 1);
+    assert_int_equal(w.writes.count, 1);
+    state_seen(&w, 0, 7, 1); /* the write that is out meets it */
+    assert_int_equal(w.core->topics->partitions[0]->state.version, 5);
+    world_deinit(&w);
+}
+
+static void a_state_seen_of_a_newer_controller_ends_the_role(void **state)
+{
+    struct world w;
+    (void)state;
+    world_with(&w, 3, "1,2");
+    state_seen(&w, 0, 5, 9);
+    assert_true(w.is_resigned);
+    world_deinit(&w);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -184,6 +226,8 @@ int main(void)
         cmocka_unit_test(a_change_from_outside_is_found_and_told),
         cmocka_unit_test(a_member_that_left_from_outside_is_not_elected),
         cmocka_unit_test(a_state_of_a_newer_controller_ends_the_role),
+        cmocka_unit_test(a_state_written_by_its_leader_is_taken_over),
+        cmocka_unit_test(a_state_seen_of_a_newer_controller_ends_the_role),
         cmocka_unit_test(a_state_that_vanished_is_left_alone),
         cmocka_unit_test(a_state_left_by_an_earlier_controller_is_taken_over),
     };
