@@ -349,6 +349,7 @@ void controller_free(struct controller *c, bool is_clean)
     controller_writes_free(c);
     controller_removals_free(c);
     controller_legacy_free(c);
+    controller_preferred_free(c);
     controller_peers_free(c);
     controller_progress_free(c);
     controller_limits_free(c);

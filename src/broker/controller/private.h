@@ -116,6 +116,8 @@ struct controller {
     int32_t legacy_news_count;
     int32_t legacy_news_version;
     bool has_legacy_news;
+    /* preferred.c */
+    struct controller_preferred *preferred; /* the election that is asked for */
     /* write.c */
     struct list writes_new;   /* controller_write: of the step that runs */
     struct list writes_unfit; /* controller_write: the encoder refused them */
@@ -177,6 +179,11 @@ void controller_legacy_encode(struct buf *b, const struct control_legacy *legacy
 /* The write met another version of the znode. */
 void controller_legacy_conflict(struct controller *c, uint64_t write_id,
                                 const struct metastore_result *result);
+
+/* ---- preferred.c ---- */
+/* Looks for /admin/preferred_replica_election, and watches it. */
+void controller_preferred_start(struct controller *c);
+void controller_preferred_free(struct controller *c);
 
 /* ---- notices.c ---- */
 /* Deletes what is there, as everything is read anyway, and watches for what comes. */

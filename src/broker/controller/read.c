@@ -729,6 +729,7 @@ void controller_loaded(struct controller *c)
     controller_step(c, &(struct control_event){.kind = CONTROL_ON_LOADED});
     if (term == c->term) {
         controller_notices_start(c);
+        controller_preferred_start(c);
     }
 }
 
