@@ -332,6 +332,7 @@ static void decode_array(const struct decoder *d, const struct wire_field *f, vo
     }
     *ret_count = 0; /* a tagged field that is here is not null */
     uint8_t *elements = decode_array_memory(d, f, count);
+    *ret_count = 0; /* a tagged one may have been set to null */
     if (elements == NULL) {
         return;
     }

@@ -166,6 +166,9 @@ static void list_done(struct api_request *r, const struct control_reply *reply)
         api_close(r);
         return;
     }
+    if (reply->report != NULL) {
+        resp.jobs_count = MAX(resp.jobs_count, 0); /* empty, not null: this is klamm */
+    }
     api_respond(r, &resp);
 }
 

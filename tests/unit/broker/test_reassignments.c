@@ -134,7 +134,7 @@ static void details_are_told_to_those_alone_who_ask(void **state)
     cluster_run(&c, 3000);
     const struct wire_list_partition_reassignments_response *listed = list_all(&c, controller);
     assert_null(listed->topics[0].partitions[0].details);
-    assert_int_equal(listed->jobs_count, 0);
+    assert_int_equal(listed->jobs_count, -1);
     assert_int_equal(listed->queued_count, 0);
     struct wire_list_partition_reassignments_request req = {.topics_count = -1,
                                                             .klamm_extensions = 1};
@@ -142,6 +142,7 @@ static void details_are_told_to_those_alone_who_ask(void **state)
     const struct wire_list_partition_reassignments_response_topics_partitions_details *d =
         listed->topics[0].partitions[0].details;
     assert_non_null(d);
+    assert_int_equal(listed->jobs_count, 0); /* not null: clients know a klamm controller by it */
     assert_true(d->bytes_to_copy > 0);
     assert_int_equal(d->bytes_copied, 0);
     assert_int_equal(d->adding_count, 1);

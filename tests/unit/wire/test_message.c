@@ -7,6 +7,7 @@
 #include "wire/alter_partition_reassignments.h"
 #include "wire/describe_topic_partitions.h"
 #include "wire/fetch.h"
+#include "wire/list_partition_reassignments.h"
 #include "wire/metadata.h"
 #include "wire/update_metadata.h"
 #include "wire_fill.h"
@@ -335,6 +336,26 @@ static void a_nullable_struct_is_null_or_has_a_mark(void **state)
 }
 
 /* The records of one Fetch partition are left to others: length written, bytes missing. */
+/* The header of a ListPartitionReassignments answer, then the tag section: jobs is tag 10000. */
+static void a_tagged_array_is_absent_or_empty(void **state)
+{
+    (void)state;
+    struct arena a;
+    arena_init(&a, ARENA_BYTES);
+    static const uint8_t absent[] = {0, 0, 0, 0, 0, 0, 1, 1, 0};
+    static const uint8_t null[] = {0, 0, 0, 0, 0, 0, 1, 1, 1, 0x90, 0x4e, 1, 0};
+    static const uint8_t empty[] = {0, 0, 0, 0, 0, 0, 1, 1, 1, 0x90, 0x4e, 1, 1};
+    const struct wire_message *message = &wire_list_partition_reassignments_response_message;
+    struct wire_list_partition_reassignments_response response;
+    assert_int_equal(0, decode(message, &response, slice_of(absent, sizeof absent), 0, &a));
+    assert_int_equal(-1, response.jobs_count);
+    assert_int_equal(0, decode(message, &response, slice_of(null, sizeof null), 0, &a));
+    assert_int_equal(-1, response.jobs_count);
+    assert_int_equal(0, decode(message, &response, slice_of(empty, sizeof empty), 0, &a));
+    assert_int_equal(0, response.jobs_count);
+    arena_deinit(&a);
+}
+
 static void external_records_leave_a_gap(void **state)
 {
     (void)state;
@@ -402,6 +423,7 @@ int main(void)
         cmocka_unit_test(init_sets_the_defaults_of_the_schema),
         cmocka_unit_test(absent_fields_decode_to_their_defaults),
         cmocka_unit_test(a_nullable_struct_is_null_or_has_a_mark),
+        cmocka_unit_test(a_tagged_array_is_absent_or_empty),
         cmocka_unit_test(external_records_leave_a_gap),
         cmocka_unit_test(a_string_too_long_for_its_length_fails_the_buffer),
     };
