@@ -196,30 +196,75 @@ struct klamm_target {
     struct klamm_ids replicas; /* the wanted list, the preferred leader first */
 };
 
+/* What a klamm controller is asked to do with moves. Other servers know KLAMM_ACTION_ALTER alone and take
+ * every other one for it: ask klamm_list_moves first whom you speak to. The library sends no replicas
+ * with PAUSE, RESUME, CANCEL and SET, so that a server that does not understand them starts nothing. */
+enum klamm_action {
+    KLAMM_ACTION_ALTER = 0,  /* as Kafka: start or cancel now */
+    KLAMM_ACTION_SUBMIT = 1, /* put the targets into the queue, as a job */
+    KLAMM_ACTION_PAUSE = 2,
+    KLAMM_ACTION_RESUME = 3,
+    KLAMM_ACTION_CANCEL = 4, /* running moves and queued ones */
+    KLAMM_ACTION_SET = 5,    /* rate and priority of a job */
+    KLAMM_ACTION_UNDO =
+        6, /* of a job: cancel what runs or waits, submit the reverse of what ended */
+};
+
+enum klamm_priority {
+    KLAMM_PRIORITY_DEFAULT = 0, /* SUBMIT: balance; SET: unchanged */
+    KLAMM_PRIORITY_REPAIR = 1,  /* goes first */
+    KLAMM_PRIORITY_DRAIN = 2,
+    KLAMM_PRIORITY_BALANCE = 3,
+};
+
+#define KLAMM_RATE_REMOVE (-2) /* of KLAMM_ACTION_SET: no limit any more */
+
 struct klamm_alter {
-    const struct klamm_target *targets;
-    int32_t target_count;
+    const struct klamm_target *targets; /* PAUSE, RESUME, CANCEL: their replicas are ignored */
+    int32_t
+        target_count; /* PAUSE, RESUME, CANCEL, SET, UNDO: 0 = all that job and brokers select */
     bool keeps_replication_factor; /* refuse targets of another size: needs a server with version 1
                                       of the API (Kafka 4.1, klamm), else KLAMM_ERR_UNSUPPORTED */
     bool forces_cancel;            /* klamm only: cancel even where it loses the leader */
+    /* For klamm controllers; zeroed = as Kafka. */
+    enum klamm_action action;
+    const char *
+        job; /* SUBMIT: its name, NULL = the controller makes one; else the job selected, NULL = any */
+    struct klamm_ids brokers; /* selects moves from or to one of them; none = any */
+    int64_t rate; /* of the job, bytes a second for each broker and direction; 0 = none (SUBMIT)
+                                 or unchanged (SET) */
+    enum klamm_priority priority; /* SUBMIT, SET */
+    bool is_one_at_a_time; /* SUBMIT: the new replicas of a partition come one after the other */
+    bool is_trial;         /* judge the targets, change nothing */
+};
+
+/* What klamm adds to code 0. */
+enum klamm_note {
+    KLAMM_NOTE_NONE = 0,
+    KLAMM_NOTE_QUEUED = 1, /* accepted, and waits */
+    KLAMM_NOTE_DERIVED =
+        2, /* the list from before the move was not kept: restored to members that were */
 };
 
 struct klamm_partition_result {
     const char *topic;
     int32_t partition;
     int16_t code;
+    int8_t note;         /* an enum klamm_note, or one of a later version */
     const char *message; /* NULL with code 0, else never */
 };
 
 struct klamm_partition_results {
     struct klamm_memory *memory;
+    const char *job; /* the job's name; NULL = none was told */
     int32_t count;
     const struct klamm_partition_result *list;
 };
 
 /*
  * AlterPartitionReassignments. Success means accepted, not done. Results: one for each target, in
- * the order of the targets. A partition named twice is KLAMM_ERR_ARGUMENT.
+ * the order of the targets; without targets, what the server names, in its order. A partition named
+ * twice is KLAMM_ERR_ARGUMENT.
  */
 KLAMM_API int klamm_alter_reassignments(struct klamm_client *client,
                                         const struct klamm_alter *alter,
@@ -254,6 +299,97 @@ KLAMM_API int klamm_list_reassignments(struct klamm_client *client,
                                        struct klamm_reassignments **ret_reassignments,
                                        struct klamm_error *err);
 KLAMM_API void klamm_reassignments_free(struct klamm_reassignments *reassignments);
+
+/* ---- the progress and the queue of moves (klamm controllers) ---- */
+
+/* One arriving replica. */
+struct klamm_arrival {
+    int32_t broker_id;
+    int8_t state; /* 0 unknown, 1 copying, 2 in sync, 3 down, 4 failed, 5 paused */
+    int8_t reason;
+    int16_t reason_code; /* Kafka error code that goes with the reason; 0 = none */
+    int64_t since_ms;    /* since when the reason holds, milliseconds since 1970; 0 = unknown */
+    int64_t lag_bytes;   /* -1 = unknown */
+    int64_t lag_offsets; /* -1 = unknown */
+};
+
+/* A running move. */
+struct klamm_move {
+    const char *topic;
+    int32_t partition;
+    struct klamm_ids replicas; /* all: those that stay, come and go */
+    struct klamm_ids adding;
+    struct klamm_ids removing;
+    bool has_details;          /* what follows is known */
+    const char *job;           /* NULL = none: a stock client began it */
+    const char *submitted_by;  /* "User:alice"; NULL = unknown */
+    const char *client_id;     /* NULL = unknown */
+    int64_t started_ms;        /* since 1970; 0 = unknown */
+    struct klamm_ids original; /* the list from before the first move; none = not kept */
+    int64_t bytes_to_copy;
+    int64_t bytes_copied;
+    int64_t rate;        /* bytes a second; -1 = unknown */
+    int64_t eta_ms;      /* -1 = none */
+    int8_t reason;       /* why it does not advance; 0 = it does */
+    int16_t reason_code; /* Kafka error code that goes with the reason; 0 = none */
+    int64_t since_ms;    /* since 1970; 0 = unknown */
+    int32_t arrival_count;
+    const struct klamm_arrival *arrivals;
+};
+
+/* A move that waits for its start. */
+struct klamm_queued {
+    const char *topic;
+    int32_t partition;
+    struct klamm_ids target;
+    const char *job; /* "" = none */
+    bool is_paused;
+    int8_t reason;
+    int64_t since_ms; /* since 1970; 0 = unknown */
+    int64_t bytes_to_copy;
+};
+
+enum klamm_job_state {
+    KLAMM_JOB_QUEUED = 0,
+    KLAMM_JOB_RUNNING = 1,
+    KLAMM_JOB_PAUSED = 2,
+    KLAMM_JOB_DONE = 3,
+    KLAMM_JOB_CANCELLED = 4,
+};
+
+struct klamm_job {
+    const char *id;
+    const char *submitted_by;
+    const char *client_id;
+    int64_t submitted_ms; /* since 1970 */
+    int8_t state;         /* an enum klamm_job_state, or one of a later version */
+    enum klamm_priority priority;
+    bool is_one_at_a_time;
+    int64_t rate; /* bytes a second; -1 = no limit */
+    int32_t moves_total;
+    int32_t moves_done;
+    int32_t moves_cancelled;
+    int64_t bytes_to_copy;
+    int64_t bytes_copied;
+};
+
+struct klamm_moves {
+    struct klamm_memory *memory;
+    bool is_klamm; /* the controller has a queue; without one there are neither jobs nor details */
+    int32_t count;
+    const struct klamm_move *list; /* the running ones, by topic (bytes), then partition */
+    int32_t queued_count;
+    const struct klamm_queued *queued; /* by topic (bytes), then partition */
+    int32_t job_count;
+    const struct klamm_job *jobs; /* present ones and the last that ended, in the server's order */
+};
+
+/* ListPartitionReassignments with klamm's extensions. partitions NULL: of the whole cluster; jobs are
+ * always all. */
+KLAMM_API int klamm_list_moves(struct klamm_client *client,
+                               const struct klamm_partition_refs *partitions,
+                               struct klamm_moves **ret_moves, struct klamm_error *err);
+KLAMM_API void klamm_moves_free(struct klamm_moves *moves);
 
 /* ---- what is on disk ---- */
 

@@ -92,12 +92,16 @@ static struct client_row *rows_of_targets(const struct klamm_target *targets, in
     return rows;
 }
 
-static void put_target(const struct klamm_target *target,
+/* A server that takes the request for an ordinary one shall find nothing to start in it: it cancels with a
+ * null list, as it is asked to, and refuses empty ones. */
+static void put_target(const struct klamm_target *target, enum klamm_action action,
                        struct wire_alter_partition_reassignments_request_topics_partitions *row)
 {
+    bool has_list = action == KLAMM_ACTION_ALTER || action == KLAMM_ACTION_SUBMIT;
+    bool is_cancel = has_list ? target->is_cancel : action == KLAMM_ACTION_CANCEL;
     row->partition_index = target->partition;
-    row->replicas = target->is_cancel ? NULL : (int32_t *)(uintptr_t)target->replicas.list;
-    row->replicas_count = target->is_cancel ? -1 : target->replicas.count;
+    row->replicas = has_list && !is_cancel ? (int32_t *)(uintptr_t)target->replicas.list : NULL;
+    row->replicas_count = is_cancel ? -1 : has_list ? target->replicas.count : 0;
 }
 
 static void put_targets(const struct klamm_alter *alter, const struct client_row *rows,
@@ -116,18 +120,28 @@ static void put_targets(const struct klamm_alter *alter, const struct client_row
         topic->partitions = arena_array(arena, (size_t)groups[i].count, sizeof *topic->partitions);
         CHECK(topic->partitions != NULL);
         for (int32_t k = 0; k < groups[i].count; k++) {
-            put_target(&alter->targets[rows[groups[i].start + k].index], &topic->partitions[k]);
+            put_target(&alter->targets[rows[groups[i].start + k].index], alter->action,
+                       &topic->partitions[k]);
         }
     }
 }
 
+/* Into the caller's order; without targets (count 0) as the server gave them. */
 static struct klamm_partition_results *
 make_altered(const struct client_row *rows, int32_t count,
              const struct wire_alter_partition_reassignments_response *response)
 {
     struct klamm_partition_result *list;
     struct klamm_partition_results *results = results_new(rows, count, &list);
-    for (int32_t t = 0; results != NULL && t < response->responses_count; t++) {
+    int32_t answers = 0;
+    for (int32_t t = 0; t < response->responses_count; t++) {
+        answers += MAX(response->responses[t].partitions_count, 0);
+    }
+    if (results != NULL && count == 0) {
+        list = client_memory_array(results->memory, answers, sizeof *list);
+        results->list = list;
+    }
+    for (int32_t t = 0; results != NULL && list != NULL && t < response->responses_count; t++) {
         const struct wire_alter_partition_reassignments_response_responses *topic =
             &response->responses[t];
         for (int32_t p = 0; p < topic->partitions_count; p++) {
@@ -135,14 +149,47 @@ make_altered(const struct client_row *rows, int32_t count,
                 &topic->partitions[p];
             const struct client_row *row =
                 client_rows_find(rows, count, topic->name, answer->partition_index);
-            if (row != NULL) {
-                list[row->index].code = answer->error_code;
-                list[row->index].message = client_memory_message(
-                    results->memory, answer->error_code, answer->error_message);
+            if (row == NULL && count > 0) {
+                continue;
             }
+            struct klamm_partition_result *result =
+                row == NULL ? &list[results->count++] : &list[row->index];
+            if (row == NULL) {
+                result->topic = client_memory_text(results->memory, topic->name);
+                result->partition = answer->partition_index;
+            }
+            result->code = answer->error_code;
+            result->note = answer->note;
+            result->message =
+                client_memory_message(results->memory, answer->error_code, answer->error_message);
         }
     }
+    if (results != NULL) {
+        results->job = client_memory_text(results->memory, response->job);
+    }
     return results;
+}
+
+/* What only a klamm controller reads. */
+static void put_extensions(const struct klamm_alter *alter,
+                           struct wire_alter_partition_reassignments_request *request)
+{
+    if (alter->action == KLAMM_ACTION_ALTER) {
+        return;
+    }
+    static const int8_t priorities[] = {
+        [KLAMM_PRIORITY_REPAIR] = 0, [KLAMM_PRIORITY_DRAIN] = 1, [KLAMM_PRIORITY_BALANCE] = 2};
+    request->klamm_extensions = 1;
+    request->action = (int8_t)alter->action;
+    request->job = alter->job == NULL ? SLICE_NULL : slice_str(alter->job);
+    request->rate = alter->rate == 0 ? -1 : alter->rate;
+    request->priority = alter->priority != KLAMM_PRIORITY_DEFAULT ? priorities[alter->priority]
+                        : alter->action == KLAMM_ACTION_SET       ? -1
+                                                                  : 2;
+    request->one_at_a_time = alter->is_one_at_a_time;
+    request->brokers = (int32_t *)(uintptr_t)alter->brokers.list;
+    request->brokers_count = alter->brokers.count;
+    request->validate_only = alter->is_trial;
 }
 
 int klamm_alter_reassignments(struct klamm_client *client, const struct klamm_alter *alter,
@@ -150,9 +197,11 @@ int klamm_alter_reassignments(struct klamm_client *client, const struct klamm_al
 {
     struct wire_alter_partition_reassignments_request request;
     struct wire_alter_partition_reassignments_response response;
+    /* Sent twice, a submission could make two jobs, unless the name says that they are one. */
     struct client_call call = {.key = WIRE_KEY_ALTER_PARTITION_REASSIGNMENTS,
                                .target = CLIENT_TARGET_CONTROLLER,
-                               .is_repeatable = true,
+                               .is_repeatable = alter->action != KLAMM_ACTION_SUBMIT &&
+                                                alter->action != KLAMM_ACTION_UNDO,
                                .request = &request,
                                .response = &response,
                                .code_of = altered_code};
@@ -166,6 +215,7 @@ int klamm_alter_reassignments(struct klamm_client *client, const struct klamm_al
     request.timeout_ms = client->timeout_ms;
     request.allow_replication_factor_change = !alter->keeps_replication_factor;
     request.force_cancel = alter->forces_cancel;
+    put_extensions(alter, &request);
     call.version_min = alter->keeps_replication_factor ? 1 : 0;
     put_targets(alter, rows, &arena, &request);
     int code = client_call(client, &call, err);

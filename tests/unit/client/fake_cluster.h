@@ -32,6 +32,7 @@
 #define FAKE_PARTITIONS 3
 #define FAKE_IDS        8
 #define FAKE_SETTINGS   64
+#define FAKE_JOBS       4
 
 struct fake_ids {
     int32_t list[FAKE_IDS];
@@ -46,6 +47,23 @@ struct fake_partition {
     int32_t leader;
     int64_t size;    /* bytes on the replicas that are there */
     int64_t arrived; /* bytes on each one that is being added */
+    /* What a klamm controller knows besides. */
+    struct fake_ids origin; /* the list before the first move; empty = it does not move */
+    struct fake_ids queued; /* the target of a move that waits; empty = none */
+    char job[64];           /* of the move that runs or waits; "" = none */
+    bool is_paused;
+    int8_t reason;
+    int16_t reason_code;
+    int64_t since_ms;
+};
+
+struct fake_job {
+    char id[64]; /* "" = free */
+    int64_t rate;
+    int8_t priority;
+    int8_t state;
+    bool is_one_at_a_time;
+    int32_t moves;
 };
 
 struct fake_topic {
@@ -90,7 +108,14 @@ struct fake_cluster {
     int32_t alters_at_settings; /* alter requests that had come before the last alteration */
     struct fake_setting settings[FAKE_SETTINGS];
     struct wire_alter_partition_reassignments_request last_alter; /* numbers only */
-    char racks[FAKE_BROKERS][8];                                  /* "" = none */
+    bool is_stock;                                                /* Apache Kafka: knows no tags */
+    bool queues;                                                  /* submitted moves wait */
+    bool forgets_answers;  /* a submission is carried out, and its connection closed */
+    bool does_not_advance; /* bytes do not arrive */
+    char last_job[64];     /* of the last alter request; "" = none */
+    struct fake_ids last_brokers;
+    struct fake_job jobs[FAKE_JOBS];
+    char racks[FAKE_BROKERS][8]; /* "" = none */
 };
 
 /* ---- the model ---- */
@@ -158,7 +183,9 @@ static inline void fake_finish(struct fake_partition *p)
     }
     p->replicas = p->isr = rest;
     p->leader = rest.list[0];
-    p->adding.count = p->removing.count = 0;
+    p->adding.count = p->removing.count = p->origin.count = 0;
+    p->job[0] = '\0';
+    p->is_paused = false;
     p->arrived = 0;
 }
 
@@ -174,6 +201,7 @@ static inline void fake_start(struct fake_partition *p, const int32_t *target, i
     }
     fake_ids_set(&all, target, count);
     p->adding.count = p->removing.count = 0;
+    p->origin = p->origin.count == 0 ? origin : p->origin;
     for (int32_t i = 0; i < count; i++) {
         if (!fake_ids_has(&origin, target[i])) {
             p->adding.list[p->adding.count++] = target[i];
@@ -309,6 +337,9 @@ fake_alter_one(struct fake_request *q, struct fake_topic *topic,
     if (p == NULL) {
         return KERR_UNKNOWN_TOPIC_OR_PARTITION;
     }
+    if (row->replicas_count == 0) {
+        return KERR_INVALID_REPLICA_ASSIGNMENT;
+    }
     if (row->replicas_count < 0) {
         struct fake_ids adding = p->adding;
         p->adding = p->removing;
@@ -320,6 +351,8 @@ fake_alter_one(struct fake_request *q, struct fake_topic *topic,
     return 0;
 }
 
+#include "unit/client/fake_queue.h"
+
 static inline void fake_alter(struct fake_request *q)
 {
     const struct wire_alter_partition_reassignments_request *m = q->body;
@@ -327,8 +360,14 @@ static inline void fake_alter(struct fake_request *q)
     wire_alter_partition_reassignments_response_init(&r);
     r.error_code = fake_is_controller(q) ? 0 : KERR_NOT_CONTROLLER;
     if (r.error_code == 0) {
-        q->cluster->last_alter = *m;
-        q->cluster->last_alter.topics = NULL; /* gone with the request */
+        fake_note_alter(q->cluster, m);
+    }
+    if (r.error_code == 0 && m->action != 0 && !q->cluster->is_stock) {
+        fake_queue_alter(q, m, &r);
+        fake_encode(q, &r);
+        return;
+    }
+    if (r.error_code == 0) {
         r.responses = fake_array(q, m->topics_count, sizeof *r.responses);
         r.responses_count = m->topics_count;
     }
@@ -353,6 +392,7 @@ static inline void fake_alter(struct fake_request *q)
 static inline void fake_list_topic(struct fake_request *q, struct fake_topic *topic,
                                    struct wire_list_partition_reassignments_response *r)
 {
+    const struct wire_list_partition_reassignments_request *m = q->body;
     struct wire_list_partition_reassignments_response_topics *row = &r->topics[r->topics_count];
     row->name = slice_str(topic->name);
     row->partitions = fake_array(q, FAKE_PARTITIONS, sizeof *row->partitions);
@@ -368,6 +408,9 @@ static inline void fake_list_topic(struct fake_request *q, struct fake_topic *to
             out->adding_replicas_count = partition->adding.count;
             out->removing_replicas = partition->removing.list;
             out->removing_replicas_count = partition->removing.count;
+            out->details = m->klamm_extensions == 1 && !q->cluster->is_stock
+                               ? fake_details(q, partition)
+                               : NULL;
         }
     }
     r->topics_count += row->partitions_count > 0;
@@ -390,6 +433,10 @@ static inline void fake_list(struct fake_request *q)
         if (topic != NULL) {
             fake_list_topic(q, topic, &r);
         }
+    }
+    if (r.error_code == 0 && m->klamm_extensions == 1 && !q->cluster->is_stock) {
+        fake_list_jobs(q, &r);
+        fake_list_queued(q, &r);
     }
     fake_encode(q, &r);
 }
@@ -480,6 +527,9 @@ static inline void fake_copy(struct fake_cluster *f)
         for (int32_t i = 0; i < FAKE_PARTITIONS; i++) {
             struct fake_partition *p = &f->topics[t].partitions[i];
             if (f->topics[t].name[0] == '\0' || !fake_is_moving(p)) {
+                continue;
+            }
+            if (p->is_paused || f->does_not_advance) {
                 continue;
             }
             if (p->arrived >= p->size && f->copy_per_poll > 0) {
@@ -660,7 +710,14 @@ static inline void fake_on_request(void *arg, struct net_request *request)
         f->counts[WIRE_KEY_DESCRIBE_LOG_DIRS] == f->interrupt_at) {
         CHECK(kill(getpid(), SIGINT) == 0);
     }
-    if (q.header.api_key == f->drop_key && f->drops > 0) {
+    bool is_forgotten =
+        f->forgets_answers && q.header.api_key == WIRE_KEY_ALTER_PARTITION_REASSIGNMENTS;
+    if (is_forgotten) {
+        f->forgets_answers = false;
+        fake_answer(&q);
+        net_close_conn(request);
+        buf_deinit(&q.out);
+    } else if (q.header.api_key == f->drop_key && f->drops > 0) {
         f->drops--;
         net_close_conn(request);
         buf_deinit(&q.out);

@@ -131,6 +131,111 @@ static void wrong_arguments_are_not_sent(void **state)
     pthread_mutex_unlock(&x->cluster->lock);
 }
 
+static void submission_says_how(void **state)
+{
+    struct fake_fixture *x = *state;
+    struct klamm_target target = {.topic = "foo", .partition = 1, .replicas = {far, 3}};
+    struct klamm_alter alter = {.targets = &target,
+                                .target_count = 1,
+                                .action = KLAMM_ACTION_SUBMIT,
+                                .job = "j1",
+                                .rate = 5000,
+                                .priority = KLAMM_PRIORITY_DRAIN,
+                                .is_one_at_a_time = true,
+                                .is_trial = true};
+    struct klamm_partition_results *results = NULL;
+    x->cluster->queues = true;
+    assert_int_equal(klamm_alter_reassignments(x->client, &alter, &results, &x->err), 0);
+    assert_int_equal(results->count, 1);
+    assert_int_equal(results->list[0].code, 0);
+    assert_int_equal(results->list[0].note, KLAMM_NOTE_QUEUED);
+    assert_string_equal(results->job, "j1");
+    klamm_partition_results_free(results);
+    pthread_mutex_lock(&x->cluster->lock);
+    const struct wire_alter_partition_reassignments_request *sent = &x->cluster->last_alter;
+    assert_int_equal(sent->klamm_extensions, 1);
+    assert_int_equal(sent->action, 1);
+    assert_string_equal(x->cluster->last_job, "j1");
+    assert_int_equal(sent->rate, 5000);
+    assert_int_equal(sent->priority, 1);
+    assert_true(sent->one_at_a_time);
+    assert_true(sent->validate_only);
+    pthread_mutex_unlock(&x->cluster->lock);
+}
+
+static void selected_moves_are_answered_one_by_one(void **state)
+{
+    struct fake_fixture *x = *state;
+    pthread_mutex_lock(&x->cluster->lock);
+    fake_start(&x->cluster->topics[0].partitions[0], far, 3);
+    fake_start(&x->cluster->topics[0].partitions[2], grown, 4);
+    pthread_mutex_unlock(&x->cluster->lock);
+    static const int32_t chosen[] = {5};
+    struct klamm_alter alter = {.action = KLAMM_ACTION_PAUSE, .brokers = {chosen, 1}};
+    struct klamm_partition_results *results = NULL;
+    assert_int_equal(klamm_alter_reassignments(x->client, &alter, &results, &x->err), 0);
+    assert_int_equal(results->count, 1);
+    assert_string_equal(results->list[0].topic, "foo");
+    assert_int_equal(results->list[0].partition, 0);
+    assert_null(results->job);
+    klamm_partition_results_free(results);
+    pthread_mutex_lock(&x->cluster->lock);
+    assert_true(x->cluster->topics[0].partitions[0].is_paused);
+    assert_false(x->cluster->topics[0].partitions[2].is_paused);
+    assert_int_equal(x->cluster->last_alter.priority, 2);
+    assert_int_equal(x->cluster->last_alter.rate, -1);
+    pthread_mutex_unlock(&x->cluster->lock);
+    alter = (struct klamm_alter){.action = KLAMM_ACTION_SET, .rate = KLAMM_RATE_REMOVE};
+    assert_int_equal(klamm_alter_reassignments(x->client, &alter, &results, &x->err), 0);
+    klamm_partition_results_free(results);
+    pthread_mutex_lock(&x->cluster->lock);
+    assert_int_equal(x->cluster->last_alter.priority, -1);
+    assert_int_equal(x->cluster->last_alter.rate, -2);
+    pthread_mutex_unlock(&x->cluster->lock);
+}
+
+/* A controller that does not know the actions finds nothing to start in them: a cancel is one, and an
+ * empty list is refused by it. */
+static void stock_controller_starts_nothing(void **state)
+{
+    struct fake_fixture *x = *state;
+    pthread_mutex_lock(&x->cluster->lock);
+    x->cluster->is_stock = true;
+    fake_start(&x->cluster->topics[0].partitions[0], far, 3);
+    pthread_mutex_unlock(&x->cluster->lock);
+    struct klamm_target target = {.topic = "foo", .partition = 0, .replicas = {grown, 4}};
+    struct klamm_alter alter = {
+        .targets = &target, .target_count = 1, .action = KLAMM_ACTION_PAUSE};
+    struct klamm_partition_results *results = NULL;
+    assert_int_equal(klamm_alter_reassignments(x->client, &alter, &results, &x->err), 0);
+    assert_int_equal(results->list[0].code, KERR_INVALID_REPLICA_ASSIGNMENT);
+    klamm_partition_results_free(results);
+    alter.action = KLAMM_ACTION_CANCEL;
+    assert_int_equal(klamm_alter_reassignments(x->client, &alter, &results, &x->err), 0);
+    assert_int_equal(results->list[0].code, 0);
+    klamm_partition_results_free(results);
+    pthread_mutex_lock(&x->cluster->lock);
+    assert_false(fake_is_moving(&x->cluster->topics[0].partitions[0]));
+    pthread_mutex_unlock(&x->cluster->lock);
+}
+
+/* What was carried out though the answer got lost must not be done a second time. */
+static void submission_is_not_repeated(void **state)
+{
+    struct fake_fixture *x = *state;
+    struct klamm_target target = {.topic = "foo", .partition = 1, .replicas = {far, 3}};
+    struct klamm_alter alter = {
+        .targets = &target, .target_count = 1, .action = KLAMM_ACTION_SUBMIT, .job = "j1"};
+    struct klamm_partition_results *results = NULL;
+    x->cluster->forgets_answers = true;
+    assert_int_equal(klamm_alter_reassignments(x->client, &alter, &results, &x->err),
+                     KLAMM_ERR_CONNECT);
+    pthread_mutex_lock(&x->cluster->lock);
+    assert_int_equal(x->cluster->counts[WIRE_KEY_ALTER_PARTITION_REASSIGNMENTS], 1);
+    assert_string_equal(x->cluster->jobs[0].id, "j1");
+    pthread_mutex_unlock(&x->cluster->lock);
+}
+
 static void leaders_are_elected(void **state)
 {
     struct fake_fixture *x = *state;
@@ -154,9 +259,16 @@ static void leaders_are_elected(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        FAKE_TEST(answers_follow_the_targets),     FAKE_TEST(running_moves_are_listed_in_order),
-        FAKE_TEST(error_of_the_whole_is_returned), FAKE_TEST(options_reach_the_request),
-        FAKE_TEST(wrong_arguments_are_not_sent),   FAKE_TEST(leaders_are_elected),
+        FAKE_TEST(answers_follow_the_targets),
+        FAKE_TEST(running_moves_are_listed_in_order),
+        FAKE_TEST(error_of_the_whole_is_returned),
+        FAKE_TEST(options_reach_the_request),
+        FAKE_TEST(wrong_arguments_are_not_sent),
+        FAKE_TEST(submission_says_how),
+        FAKE_TEST(selected_moves_are_answered_one_by_one),
+        FAKE_TEST(stock_controller_starts_nothing),
+        FAKE_TEST(submission_is_not_repeated),
+        FAKE_TEST(leaders_are_elected),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
