@@ -8,19 +8,11 @@
 #include "base/alloc.h"
 #include "base/check.h"
 #include "base/list.h"
+#include "metric/text.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
-
-enum metric_kind {
-    METRIC_COUNTER,
-    METRIC_GAUGE,
-    METRIC_HISTOGRAM,
-};
-
-static const char *const kind_names[] = {
-    [METRIC_COUNTER] = "counter", [METRIC_GAUGE] = "gauge", [METRIC_HISTOGRAM] = "histogram"};
 
 static const int64_t bounds_us[] = {100,     200,     500,     1000,    2000,   5000,
                                     10000,   20000,   50000,   100000,  200000, 500000,
@@ -193,13 +185,13 @@ void metric_observe(struct metric_histogram *h, int64_t us)
 
 /* ---- text ---- */
 
-/* Backslash, line feed and, in label values, the quote are escaped. */
-static void put_escaped(struct buf *b, const char *text, bool quotes)
+/* Backslash, line feed and quote are escaped. */
+static void put_escaped(struct buf *b, const char *text)
 {
     for (; *text != '\0'; text++) {
         if (*text == '\n') {
             buf_put_str(b, "\\n");
-        } else if (*text == '\\' || (quotes && *text == '"')) {
+        } else if (*text == '\\' || *text == '"') {
             buf_put_u8(b, '\\');
             buf_put_u8(b, (uint8_t)*text);
         } else {
@@ -211,15 +203,8 @@ static void put_escaped(struct buf *b, const char *text, bool quotes)
 void metric_label(struct buf *b, const char *key, const char *value)
 {
     buf_putf(b, "%s%s=\"", b->len > 0 ? "," : "", key);
-    put_escaped(b, value, true);
+    put_escaped(b, value);
     buf_put_u8(b, '"');
-}
-
-static void write_value(const struct family *family, const struct series *series, struct buf *out)
-{
-    bool has_labels = series->labels[0] != '\0';
-    buf_putf(out, has_labels ? "%s{%s} %lld\n" : "%s%s %lld\n", family->name, series->labels,
-             (long long)metric_get(&series->value));
 }
 
 static void write_histogram(const struct family *family, const struct series *series,
@@ -247,15 +232,14 @@ static void write_histogram(const struct family *family, const struct series *se
 
 static void write_family(const struct family *family, struct buf *out)
 {
-    buf_putf(out, "# HELP %s ", family->name);
-    put_escaped(out, family->help, false);
-    buf_putf(out, "\n# TYPE %s %s\n", family->name, kind_names[family->kind]);
+    metric_text_family(out, family->kind, family->name, family->help);
     struct list_node *n;
     list_foreach (n, &family->series) {
         if (family->kind == METRIC_HISTOGRAM) {
             write_histogram(family, series_at(n), out);
         } else {
-            write_value(family, series_at(n), out);
+            metric_text_value(out, family->name, series_at(n)->labels,
+                              metric_get(&series_at(n)->value));
         }
     }
 }
