@@ -299,6 +299,8 @@ def table_entry(field, name):
         entry.append(".initial = " + ("INT64_MAX" if field.default == INT64_MAX else str(field.default)))
     if field.is_classic:
         entry.append(".is_classic = true")
+    if field.name == "error_code":
+        entry.append(".is_error = true")
     entry.append(f".first_version = {field.first}")
     entry.append(f".last_version = {field.last}")
     entry.append(f".null_version = {field.null_from if field.null_from != NEVER else 'WIRE_NEVER'}")

@@ -24,6 +24,7 @@ struct encoder {
     struct buf *b;
     int16_t version;
     bool is_flexible;
+    int32_t *error_count; /* error codes other than 0 so far */
 };
 
 /* sizeof the C value and its fewest bytes on the wire. */
@@ -474,9 +475,12 @@ static void encode_value(const struct encoder *e, const struct wire_field *f, co
         buf_put_u8(e->b, (uint8_t)number_load(f->kind, at));
         break;
     case WIRE_I16:
-    case WIRE_U16:
-        buf_put_u16(e->b, (uint16_t)number_load(f->kind, at));
+    case WIRE_U16: {
+        uint16_t value = (uint16_t)number_load(f->kind, at);
+        *e->error_count += f->is_error && value != 0;
+        buf_put_u16(e->b, value);
         break;
+    }
     case WIRE_I32:
         buf_put_u32(e->b, (uint32_t)number_load(f->kind, at));
         break;
@@ -623,12 +627,14 @@ int wire_message_decode(const struct wire_message *message, void *ret, struct re
     return 0;
 }
 
-void wire_message_encode(const struct wire_message *message, const void *m, struct buf *b,
-                         int16_t version)
+int32_t wire_message_encode(const struct wire_message *message, const void *m, struct buf *b,
+                            int16_t version)
 {
     CHECKF(message_has_version(message, version), "%s v%d", message->body->name, version);
-    struct encoder e = {b, version, version >= message->flexible_version};
+    int32_t error_count = 0;
+    struct encoder e = {b, version, version >= message->flexible_version, &error_count};
     encode_struct(&e, message->body, m);
+    return error_count;
 }
 
 void wire_message_init(const struct wire_message *message, void *m)

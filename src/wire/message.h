@@ -32,6 +32,7 @@ struct wire_field {
     enum wire_kind kind;          /* of the element in arrays */
     bool is_array;
     bool is_classic; /* never compact */
+    bool is_error;   /* an error_code */
     int16_t first_version;
     int16_t last_version;
     int16_t null_version; /* nullable from here on, or WIRE_NEVER */

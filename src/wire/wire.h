@@ -64,10 +64,10 @@ int wire_message_decode(const struct wire_message *message, void *ret, struct re
 /*
  * version must be one of the schema. When a value does not fit the encoding (null where the version
  * knows no null, a string beyond 32767 bytes) b turns failed. A null string where none is allowed is
- * written as the empty one.
+ * written as the empty one. Returns how many of its error codes are not 0.
  */
-void wire_message_encode(const struct wire_message *message, const void *m, struct buf *b,
-                         int16_t version);
+int32_t wire_message_encode(const struct wire_message *message, const void *m, struct buf *b,
+                            int16_t version);
 /* All fields to their defaults. */
 void wire_message_init(const struct wire_message *message, void *m);
 /* sizeof the message's struct. */

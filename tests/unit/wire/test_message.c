@@ -389,6 +389,32 @@ static void external_records_leave_a_gap(void **state)
     }
 }
 
+static void error_codes_are_counted_as_they_are_written(void **state)
+{
+    (void)state;
+    struct wire_fetch_response_responses_partitions partitions[3];
+    for (size_t i = 0; i < ARRAY_LEN(partitions); i++) {
+        wire_fetch_response_responses_partitions_init(&partitions[i]);
+        partitions[i].records = (struct wire_records){(const uint8_t *)"", 0};
+    }
+    partitions[0].error_code = 3;
+    partitions[2].error_code = -1;
+    struct wire_fetch_response_responses topic = {
+        .topic = slice_str("t"), .partitions = partitions, .partitions_count = 3};
+    struct wire_fetch_response response;
+    wire_fetch_response_init(&response);
+    response.responses = &topic;
+    response.responses_count = 1;
+    response.error_code = 70;
+    const struct wire_message *message = wire_api_find(WIRE_KEY_FETCH)->response;
+    struct buf b;
+    buf_init(&b);
+    assert_int_equal(wire_message_encode(message, &response, &b, 11), 3);
+    assert_int_equal(wire_message_encode(message, &response, &b, 6), 2); /* has none at the top */
+    assert_false(buf_failed(&b));
+    buf_deinit(&b);
+}
+
 static void a_string_too_long_for_its_length_fails_the_buffer(void **state)
 {
     (void)state;
@@ -425,6 +451,7 @@ int main(void)
         cmocka_unit_test(a_nullable_struct_is_null_or_has_a_mark),
         cmocka_unit_test(a_tagged_array_is_absent_or_empty),
         cmocka_unit_test(external_records_leave_a_gap),
+        cmocka_unit_test(error_codes_are_counted_as_they_are_written),
         cmocka_unit_test(a_string_too_long_for_its_length_fails_the_buffer),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
