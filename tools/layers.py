@@ -23,6 +23,7 @@ EXTERNAL_HEADERS = {
     "zlib": r"zlib\.h",
     "sqlite3": r"sqlite3\.h",
     "jansson": r"jansson\.h",
+    "libmicrohttpd": r"microhttpd\.h",
     "openssl": r"openssl/.*",
     "zookeeper_st": r"zookeeper/.*",
 }

@@ -1,0 +1,118 @@
+/*
+ * See status.h. jansson takes over what it is given, NULL included, so that one test at the end finds
+ * every failure.
+ */
+#include "http/status.h"
+
+#include "base/alloc.h"
+
+#include <jansson.h>
+#include <stdlib.h>
+
+static json_t *text_or_null(const char *text)
+{
+    return text == NULL ? json_null() : json_string(text);
+}
+
+/* A path may be any bytes; in JSON those that are no text show as question marks. */
+static json_t *path_text(const char *path)
+{
+    json_t *text = json_string(path);
+    if (text != NULL) {
+        return text;
+    }
+    char *copy = xstrdup(path);
+    for (char *at = copy; *at != '\0'; at++) {
+        *at = (uint8_t)*at >= 0x80 ? '?' : *at;
+    }
+    text = json_string(copy);
+    free(copy);
+    return text;
+}
+
+static json_t *number_or_null(int64_t value)
+{
+    return value < 0 ? json_null() : json_integer(value);
+}
+
+static json_t *ids_of(const struct ids *ids)
+{
+    json_t *list = json_array();
+    for (int32_t i = 0; list != NULL && i < ids->count; i++) {
+        if (json_array_append_new(list, json_integer(ids->list[i])) != 0) {
+            json_decref(list);
+            return NULL;
+        }
+    }
+    return list;
+}
+
+/* Adds to the list unless something failed before; false when it did or does now. */
+static bool list_add(json_t *list, json_t *item)
+{
+    return json_array_append_new(list, item) == 0;
+}
+
+static json_t *dirs_of(const struct http_status *s)
+{
+    json_t *list = json_array();
+    for (int32_t i = 0; list != NULL && i < s->dir_count; i++) {
+        const struct http_status_dir *d = &s->dirs[i];
+        json_t *item =
+            json_pack("{s:o, s:b, s:o, s:o, s:o, s:i}", "path", path_text(d->path), "is_offline",
+                      (int)d->is_offline, "total_bytes", number_or_null(d->total_bytes),
+                      "usable_bytes", number_or_null(d->usable_bytes), "log_bytes",
+                      json_integer(d->log_bytes), "logs", d->log_count);
+        if (!list_add(list, item)) {
+            json_decref(list);
+            return NULL;
+        }
+    }
+    return list;
+}
+
+static json_t *moves_of(const struct http_status *s)
+{
+    json_t *list = json_array();
+    for (int32_t i = 0; list != NULL && i < s->move_listed; i++) {
+        const struct http_status_move *m = &s->moves[i];
+        json_t *item = json_pack("{s:o, s:i, s:o, s:o, s:o}", "topic",
+                                 json_stringn((const char *)m->topic.ptr, m->topic.len),
+                                 "partition", m->partition, "replicas", ids_of(&m->replicas),
+                                 "adding", ids_of(&m->adding), "removing", ids_of(&m->removing));
+        if (!list_add(list, item)) {
+            json_decref(list);
+            return NULL;
+        }
+    }
+    return list;
+}
+
+static json_t *partitions_of(const struct http_status *s)
+{
+    return json_pack("{s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:o}", "hosted", s->hosted,
+                     "led", s->led, "followed", s->followed, "offline", s->offline, "failed",
+                     s->failed, "under_replicated", s->under_replicated, "under_min_isr",
+                     s->under_min_isr, "at_min_isr", s->at_min_isr, "reassigning", s->reassigning,
+                     "max_lag", json_integer(s->max_lag));
+}
+
+void http_status_write(const struct http_status *s, struct buf *out)
+{
+    json_t *root = json_pack(
+        "{s:i, s:s, s:o, s:o, s:o, s:b, s:o, s:o, s:o, s:{s:o, s:o}}", "broker", s->broker, "state",
+        s->state, "broker_epoch", number_or_null(s->broker_epoch), "cluster_id",
+        text_or_null(s->cluster_id), "controller", number_or_null(s->controller), "is_controller",
+        (int)s->is_controller, "controller_epoch", number_or_null(s->controller_epoch),
+        "partitions", partitions_of(s), "log_dirs", dirs_of(s), "moves", "count",
+        s->is_controller ? json_integer(s->move_count) : json_null(), "running", moves_of(s));
+    char *text = root == NULL ? NULL : json_dumps(root, JSON_COMPACT);
+    if (text == NULL) {
+        out->failed = true;
+    } else {
+        buf_put_str(out, text);
+        buf_put_str(out, "\n");
+    }
+    free(text);
+    json_decref(root);
+}

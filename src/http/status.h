@@ -1,0 +1,60 @@
+/*
+ * What /status tells of a broker, as a struct of facts and as JSON. The struct borrows its texts and
+ * lists. No state; any thread.
+ */
+#pragma once
+
+#include "base/buf.h"
+#include "model/ids.h"
+
+#include <stdint.h>
+
+/* One log directory. */
+struct http_status_dir {
+    const char *path;
+    bool is_offline;
+    int64_t total_bytes;  /* of the file system; -1 unknown */
+    int64_t usable_bytes; /* ditto */
+    int64_t log_bytes;    /* of the logs in it */
+    int32_t log_count;
+};
+
+/* One move that runs. */
+struct http_status_move {
+    struct slice topic;
+    int32_t partition;
+    struct ids replicas;
+    struct ids adding;
+    struct ids removing;
+};
+
+struct http_status {
+    int32_t broker;
+    const char *state;        /* see broker_health */
+    int64_t broker_epoch;     /* -1 = not registered */
+    const char *cluster_id;   /* NULL = unknown */
+    int32_t controller;       /* -1 = none known */
+    bool is_controller;       /* this broker's is the active one */
+    int32_t controller_epoch; /* -1 unless it is */
+
+    int32_t hosted; /* partitions */
+    int32_t led;
+    int32_t followed;
+    int32_t offline;
+    int32_t failed; /* their copying has failed */
+    int32_t under_replicated;
+    int32_t under_min_isr;
+    int32_t at_min_isr;
+    int32_t reassigning;
+    int64_t max_lag; /* records */
+
+    const struct http_status_dir *dirs;
+    int32_t dir_count;
+
+    int32_t move_count; /* all that run in the cluster; known to the active controller */
+    const struct http_status_move *moves;
+    int32_t move_listed; /* in `moves`; the rest is left out */
+};
+
+/* One JSON object and a line feed. out turns failed when memory is refused. */
+void http_status_write(const struct http_status *s, struct buf *out);

@@ -1,0 +1,116 @@
+/*
+ * /status: whole texts.
+ */
+#include "http/status.h"
+
+#include "base/check.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+static void assert_json(const struct http_status *s, const char *expected)
+{
+    struct buf out;
+    buf_init(&out);
+    http_status_write(s, &out);
+    assert_false(buf_failed(&out));
+    buf_put_u8(&out, 0);
+    assert_string_equal((const char *)out.ptr, expected);
+    buf_deinit(&out);
+}
+
+static void what_is_unknown_is_null(void **state)
+{
+    (void)state;
+    struct http_status s = {.broker = 3,
+                            .state = "starting",
+                            .broker_epoch = -1,
+                            .controller = -1,
+                            .controller_epoch = -1};
+    assert_json(&s, "{\"broker\":3,\"state\":\"starting\",\"broker_epoch\":null,"
+                    "\"cluster_id\":null,\"controller\":null,\"is_controller\":false,"
+                    "\"controller_epoch\":null,\"partitions\":{\"hosted\":0,\"led\":0,"
+                    "\"followed\":0,\"offline\":0,\"failed\":0,\"under_replicated\":0,"
+                    "\"under_min_isr\":0,\"at_min_isr\":0,\"reassigning\":0,\"max_lag\":0},"
+                    "\"log_dirs\":[],\"moves\":{\"count\":null,\"running\":[]}}\n");
+}
+
+static void everything_known_is_told(void **state)
+{
+    (void)state;
+    int32_t ids[] = {1, 2, 4, 3};
+    struct http_status_move move = {.topic = slice_str("orders"),
+                                    .partition = 7,
+                                    .replicas = {.count = 4, .list = ids},
+                                    .adding = {.count = 1, .list = ids + 2},
+                                    .removing = {.count = 1, .list = ids + 3}};
+    struct http_status_dir dirs[] = {
+        {.path = "/a \"b\"",
+         .total_bytes = INT64_MAX,
+         .usable_bytes = 5,
+         .log_bytes = 9,
+         .log_count = 2},
+        {.path = "/c", .is_offline = true, .total_bytes = -1, .usable_bytes = -1}};
+    struct http_status s = {.broker = 1,
+                            .state = "running",
+                            .broker_epoch = 77,
+                            .cluster_id = "abc",
+                            .controller = 1,
+                            .is_controller = true,
+                            .controller_epoch = 4,
+                            .hosted = 10,
+                            .led = 4,
+                            .followed = 5,
+                            .offline = 1,
+                            .failed = 2,
+                            .under_replicated = 3,
+                            .under_min_isr = 1,
+                            .at_min_isr = 2,
+                            .reassigning = 1,
+                            .max_lag = 99,
+                            .dirs = dirs,
+                            .dir_count = (int32_t)ARRAY_LEN(dirs),
+                            .move_count = 2000,
+                            .moves = &move,
+                            .move_listed = 1};
+    assert_json(
+        &s, "{\"broker\":1,\"state\":\"running\",\"broker_epoch\":77,"
+            "\"cluster_id\":\"abc\",\"controller\":1,\"is_controller\":true,"
+            "\"controller_epoch\":4,\"partitions\":{\"hosted\":10,\"led\":4,\"followed\":5,"
+            "\"offline\":1,\"failed\":2,\"under_replicated\":3,\"under_min_isr\":1,"
+            "\"at_min_isr\":2,\"reassigning\":1,\"max_lag\":99},\"log_dirs\":[{\"path\":"
+            "\"/a \\\"b\\\"\",\"is_offline\":false,\"total_bytes\":9223372036854775807,"
+            "\"usable_bytes\":5,\"log_bytes\":9,\"logs\":2},{\"path\":\"/c\",\"is_offline\":true,"
+            "\"total_bytes\":null,\"usable_bytes\":null,\"log_bytes\":0,\"logs\":0}],\"moves\":{"
+            "\"count\":2000,\"running\":[{\"topic\":\"orders\",\"partition\":7,\"replicas\":"
+            "[1,2,4,3],\"adding\":[4],\"removing\":[3]}]}}\n");
+}
+
+/* A path may be any bytes; JSON may not. */
+static void a_path_that_is_no_text_shows_question_marks(void **state)
+{
+    (void)state;
+    struct http_status_dir dir = {.path = "/\xff\xfe/x"};
+    struct http_status s = {.state = "running", .dirs = &dir, .dir_count = 1};
+    struct buf out;
+    buf_init(&out);
+    http_status_write(&s, &out);
+    assert_false(buf_failed(&out));
+    buf_put_u8(&out, 0);
+    assert_non_null(strstr((const char *)out.ptr, "\"path\":\"/?"
+                                                  "?/x\""));
+    buf_deinit(&out);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_is_unknown_is_null),
+        cmocka_unit_test(everything_known_is_told),
+        cmocka_unit_test(a_path_that_is_no_text_shows_question_marks),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
