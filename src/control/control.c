@@ -96,6 +96,23 @@ int32_t control_moving_count(const struct control *c)
     return count;
 }
 
+void control_figures(const struct control *c, struct control_figures *ret)
+{
+    *ret = (struct control_figures){0};
+    if (c->is_active) {
+        *ret = (struct control_figures){
+            .brokers = c->alive_count,
+            .topics = (int32_t)c->topic_list.count,
+            .deleting = (int32_t)c->deleting.count,
+            .partitions = c->partition_count,
+            .leaderless = c->leaderless_count,
+            .unpreferred = c->unpreferred_count,
+            .moves = (int32_t)c->moves.count,
+            .queued = (int32_t)c->ready.count,
+        };
+    }
+}
+
 int32_t control_writes_pending(const struct control *c)
 {
     return c->writes_pending;

@@ -482,6 +482,19 @@ void control_free(struct control *c);
  * brokers. now_ms is monotonic. out is reset first. */
 void control_step(struct control *c, int64_t now_ms, const struct control_event *events,
                   int32_t count, struct control_effects *out);
+/* What the controller would tell of the cluster; all 0 unless active. Cheap. */
+struct control_figures {
+    int32_t brokers; /* alive */
+    int32_t topics;
+    int32_t deleting; /* topics that wait for their deletion, or are in it */
+    int32_t partitions;
+    int32_t leaderless;  /* partitions */
+    int32_t unpreferred; /* partitions that the first of their list does not lead */
+    int32_t moves;
+    int32_t queued; /* partitions that are to be looked at */
+};
+void control_figures(const struct control *c, struct control_figures *ret);
+
 /* For metrics and tests. */
 bool control_is_active(const struct control *c);
 int32_t control_moving_count(const struct control *c);

@@ -91,6 +91,8 @@ struct core_partition {
     struct core_topic *topic;
     int32_t index;
     bool has_state;
+    bool is_leaderless;                 /* as counted in control.leaderless_count */
+    bool is_unpreferred;                /* as counted in control.unpreferred_count */
     bool is_lost;                       /* its znode vanished: nothing is tried any more */
     struct model_partition_state state; /* as stored */
     struct assignment stored;           /* as in the topic znode */
@@ -263,6 +265,9 @@ struct control {
     struct core_topic *topics_by_id;
     struct core_topic *topics_by_collision;
     struct list topic_list;
+    int32_t partition_count;
+    int32_t leaderless_count;
+    int32_t unpreferred_count;
     struct list sweeps;
     struct list ready;
     struct list dirty_topics;

@@ -19,8 +19,17 @@ struct core_partition *control_partition_new(struct control *c, struct core_topi
     assignment_copy(&p->stored, a);
     list_init(&p->ops);
     t->stateless_count++;
-    (void)c;
+    c->partition_count++;
     return p;
+}
+
+static void recount(struct control *c, struct core_partition *p, bool is_leaderless,
+                    bool is_unpreferred)
+{
+    c->leaderless_count += is_leaderless - p->is_leaderless;
+    c->unpreferred_count += is_unpreferred - p->is_unpreferred;
+    p->is_leaderless = is_leaderless;
+    p->is_unpreferred = is_unpreferred;
 }
 
 static void ops_fail(struct control *c, struct core_partition *p, enum kerr error)
@@ -38,6 +47,8 @@ void control_partition_free(struct control *c, struct core_partition *p, enum ke
     control_legacy_refuse(c, p, "the topic is gone");
     control_tell_drop(c, p);
     list_remove(&c->ready, &p->ready);
+    recount(c, p, false, false);
+    c->partition_count--;
     if (!p->has_state) {
         p->topic->stateless_count--;
     }
@@ -378,8 +389,17 @@ static bool op_run(struct control *c, struct core_partition *p)
     }
 }
 
+/* Whatever changes a partition has it looked at: then the figures follow. */
+static void recount_as_stored(struct control *c, struct core_partition *p)
+{
+    const struct ids *replicas = control_partition_replicas(p);
+    bool counts = p->has_state && p->topic->deletion == DELETION_NONE && replicas->count > 0;
+    recount(c, p, counts && p->state.leader < 0, counts && p->state.leader != replicas->list[0]);
+}
+
 void control_partition_advance(struct control *c, struct core_partition *p)
 {
+    recount_as_stored(c, p);
     if (p->topic->deletion != DELETION_NONE) {
         ops_fail(c, p, KERR_UNKNOWN_TOPIC_OR_PARTITION);
         control_delete_advance(c, p->topic);

@@ -364,3 +364,13 @@ bool controller_is_active(const struct controller *c)
 {
     return c->role == ROLE_ACTIVE;
 }
+
+void controller_figures(const struct controller *c, struct controller_figures *ret)
+{
+    *ret = (struct controller_figures){
+        .is_active = controller_is_active(c),
+        .epoch = controller_is_active(c) ? c->epoch : -1,
+    };
+    control_figures(c->core, &ret->cluster);
+    ret->queue = (int32_t)c->arrived.count + ret->cluster.queued;
+}

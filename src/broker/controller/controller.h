@@ -48,6 +48,16 @@ void controller_free(struct controller *c, bool is_clean);
 void controller_set_broker_epoch(struct controller *c, int64_t epoch);
 bool controller_is_active(const struct controller *c);
 
+/* For gauges. */
+struct controller_figures {
+    bool is_active;
+    int32_t epoch; /* -1 unless active */
+    int32_t queue; /* requests and partitions that the core has yet to look at */
+    struct control_figures cluster;
+};
+/* Call on its env. */
+void controller_figures(const struct controller *c, struct controller_figures *ret);
+
 /* Answers once, never from inside the call, on the driver's env. reply is borrowed until done returns.
  * When this broker is not the active controller: KERR_NOT_CONTROLLER at the top. */
 typedef void (*controller_done_fn)(void *arg, const struct control_reply *reply);

@@ -319,6 +319,41 @@ void controller_link_set_epoch(struct controller_link *link, int64_t epoch)
     note_send(link, link->config.controller_env, epoch_arrived, (struct note){.epoch = epoch});
 }
 
+/* ---- figures ---- */
+
+struct figures_ask {
+    struct controller_link *link;
+    struct controller_figures figures;
+    controller_figures_fn done;
+    void *arg;
+};
+
+/* On the broker's env. */
+static void figures_arrived(void *arg)
+{
+    struct figures_ask *ask = arg;
+    if (!ask->link->is_free) {
+        ask->done(ask->arg, &ask->figures);
+    }
+    free(ask);
+}
+
+/* On the controller's env. */
+static void figures_asked(void *arg)
+{
+    struct figures_ask *ask = arg;
+    controller_figures(ask->link->controller, &ask->figures);
+    run_on(ask->link, ask->link->config.broker_env, figures_arrived, ask);
+}
+
+void controller_link_ask_figures(struct controller_link *link, controller_figures_fn done,
+                                 void *arg)
+{
+    struct figures_ask *ask = xalloc(sizeof *ask);
+    *ask = (struct figures_ask){.link = link, .done = done, .arg = arg};
+    run_on(link, link->config.controller_env, figures_asked, ask);
+}
+
 /* ---- life ---- */
 
 struct controller_link *controller_link_new(const struct controller_link_config *config)

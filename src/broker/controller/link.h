@@ -16,6 +16,8 @@ struct controller_ask;
 typedef void (*controller_link_changed_fn)(void *arg, int32_t broker_id, int32_t epoch);
 typedef void (*controller_ask_fn)(void *arg, const struct control_reply *reply);
 
+typedef void (*controller_figures_fn)(void *arg, const struct controller_figures *figures);
+
 /* One request, built by the caller and taken by controller_link_send. */
 struct controller_ask {
     struct control_request request; /* points into arena only */
@@ -58,3 +60,8 @@ int32_t *controller_ask_ids(struct controller_ask *call, const int32_t *list, in
  * returns. After controller_link_free it never runs. */
 void controller_link_send(struct controller_link *link, struct controller_ask *call,
                           controller_ask_fn done, void *arg);
+
+/* Asks this broker's controller, active or not, for its figures: done runs once on the broker's env,
+ * from inside when both envs are one. After controller_link_free it never runs. */
+void controller_link_ask_figures(struct controller_link *link, controller_figures_fn done,
+                                 void *arg);

@@ -31,6 +31,7 @@ struct world {
     int16_t error;
     int32_t count;
     char topic[16];
+    struct controller_figures figures;
 };
 
 static void on_state(void *arg, enum metastore_state state)
@@ -210,6 +211,50 @@ static void nothing_is_answered_after_the_end(void **state)
     }
 }
 
+static void on_figures(void *arg, const struct controller_figures *figures)
+{
+    struct world *w = arg;
+    w->answers++;
+    w->figures = *figures;
+}
+
+static struct controller_figures figures_of(struct world *w)
+{
+    int before = w->answers;
+    controller_link_ask_figures(w->link, on_figures, w);
+    (void)sim_world_run(w->world, 1000, NULL, NULL);
+    assert_int_equal(w->answers, before + 1);
+    return w->figures;
+}
+
+static void figures_cross_the_link(void **state)
+{
+    (void)state;
+    for (int is_one_env = 0; is_one_env <= 1; is_one_env++) {
+        struct world w;
+        world_start(&w, is_one_env == 1);
+        struct controller_figures f = figures_of(&w);
+        assert_false(f.is_active);
+        assert_int_equal(f.epoch, -1);
+        assert_int_equal(f.cluster.brokers, 0);
+        controller_link_set_epoch(w.link, w.epoch);
+        (void)sim_world_run(w.world, 3000, NULL, NULL);
+        create(&w, "made");
+        (void)sim_world_run(w.world, 3000, NULL, NULL);
+        f = figures_of(&w);
+        assert_true(f.is_active);
+        assert_int_equal(f.epoch, 1);
+        assert_int_equal(f.queue, 0);
+        assert_int_equal(f.cluster.brokers, 1);
+        assert_int_equal(f.cluster.topics, 1);
+        assert_int_equal(f.cluster.partitions, 1);
+        int before = w.answers;
+        controller_link_ask_figures(w.link, on_figures, &w);
+        world_stop(&w);
+        assert_int_equal(w.answers, before + is_one_env); /* on one env it came at once */
+    }
+}
+
 static void asks_are_bounded(void **state)
 {
     (void)state;
@@ -230,6 +275,7 @@ int main(void)
         cmocka_unit_test(answers_come_on_one_env),
         cmocka_unit_test(answers_cross_between_two_envs),
         cmocka_unit_test(nothing_is_answered_after_the_end),
+        cmocka_unit_test(figures_cross_the_link),
         cmocka_unit_test(asks_are_bounded),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -96,12 +96,40 @@ static void node_changes(struct world *w, struct world_topic *t, const struct mo
     }
 }
 
+/* The figures are kept as things change: they say what a count would. */
+static void figures_check(struct chaos *k)
+{
+    const struct control *c = k->w.core;
+    struct control_figures figures;
+    struct control_figures counted = {0};
+    control_figures(c, &figures);
+    struct list_node *n = NULL;
+    list_foreach (n, &c->topic_list) {
+        const struct core_topic *t = CONTAINER_OF(n, struct core_topic, link);
+        counted.topics++;
+        counted.partitions += t->partition_count;
+        for (int32_t i = 0; t->deletion == DELETION_NONE && i < t->partition_count; i++) {
+            const struct core_partition *p = t->partitions[i];
+            counted.leaderless += p->has_state && p->state.leader < 0;
+            counted.unpreferred +=
+                p->has_state && p->state.leader != control_partition_replicas(p)->list[0];
+        }
+    }
+    check(k, figures.topics == counted.topics);
+    check(k, figures.partitions == counted.partitions);
+    check(k, figures.leaderless == counted.leaderless);
+    check(k, figures.unpreferred == counted.unpreferred);
+    check(k, figures.moves >= control_moving_count(c));
+    check(k, figures.queued == 0);
+}
+
 /* At rest: nobody waits for a leader that could be had. */
 static void rest_check(struct chaos *k)
 {
     struct world *w = &k->w;
     struct world_topic *t = world_topic(w, "t");
     check(k, control_writes_pending(w->core) == 0);
+    figures_check(k);
     for (int32_t i = 0; i < t->node.partition_count; i++) {
         const struct core_partition *p = control_partition_find(w->core, slice_str("t"), i);
         const struct model_partition_state *s = &t->partitions[i].state;
@@ -384,9 +412,34 @@ static void whatever_happens_the_rules_hold(void **state)
     }
 }
 
+static void figures_follow_the_cluster(void **state)
+{
+    (void)state;
+    struct world w;
+    struct control_figures f;
+    world_with(&w, 4, "1,2,3");
+    control_figures(w.core, &f);
+    assert_int_equal(f.brokers, 4);
+    assert_int_equal(f.topics, 1);
+    assert_int_equal(f.partitions, 1);
+    assert_int_equal(f.leaderless, 0);
+    assert_int_equal(f.unpreferred, 0);
+    world_kill(&w, 1);
+    world_run(&w);
+    control_figures(w.core, &f);
+    assert_int_equal(f.brokers, 3);
+    assert_int_equal(f.unpreferred, 1); /* 2 leads */
+    world_resign(&w);
+    control_figures(w.core, &f);
+    assert_int_equal(f.partitions, 0);
+    assert_int_equal(f.unpreferred, 0);
+    world_deinit(&w);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(figures_follow_the_cluster),
         cmocka_unit_test(whatever_happens_the_rules_hold),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
