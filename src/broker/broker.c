@@ -13,11 +13,14 @@
 #include "broker/config/settings.h"
 #include "broker/controller/channel.h"
 #include "broker/controller/link.h"
+#include "broker/http.h"
 #include "broker/metadata/metadata.h"
+#include "broker/metrics.h"
 #include "broker/rebalance.h"
 #include "broker/replicas/replicas.h"
 #include "broker/session.h"
 #include "broker/shutdown.h"
+#include "broker/status.h"
 #include "broker/strays.h"
 #include "broker/withdrawal.h"
 
@@ -42,6 +45,7 @@ struct broker {
     struct broker_config config; /* its numbers and callbacks; text and lists are below */
     char *host;
     char *advertised_host;
+    char *http_host; /* NULL = there is no HTTP port */
     char **log_dirs;
     struct broker_events events;
     enum phase phase;
@@ -58,8 +62,10 @@ struct broker {
     struct broker_withdrawal *withdrawal; /* NULL but before a registration that needs it */
     struct broker_rebalance *rebalance;   /* NULL when it is switched off */
     struct broker_shutdown *shutdown;
-    char *cluster_id; /* NULL until known */
-    int64_t epoch;    /* -1 while not registered */
+    struct broker_http *http;          /* NULL = there is no HTTP port */
+    struct controller_figures figures; /* as last gathered */
+    char *cluster_id;                  /* NULL until known */
+    int64_t epoch;                     /* -1 while not registered */
     bool is_ready;
     bool is_controller;
     struct env_timer dirs_check; /* after a directory failed */
@@ -296,6 +302,86 @@ static void on_session_failed(void *arg, const char *reason)
     fatal(arg, reason);
 }
 
+/* ---- the HTTP port ---- */
+
+static void on_figures(void *arg, const struct controller_figures *figures)
+{
+    struct broker *b = arg;
+    b->figures = *figures;
+    broker_http_gathered(b->http);
+}
+
+static void on_gather(void *arg)
+{
+    struct broker *b = arg;
+    controller_link_ask_figures(b->controller, on_figures, b);
+}
+
+static void on_metrics_asked(void *arg, struct buf *out)
+{
+    struct broker *b = arg;
+    struct broker_metrics_input in = {
+        .replicas = b->replicas,
+        .api = b->api,
+        .facts = {.state = b->phase != PHASE_STARTED ? BROKER_METRICS_STOPPING
+                           : b->is_ready             ? BROKER_METRICS_RUNNING
+                                                     : BROKER_METRICS_STARTING,
+                  .is_registered = b->epoch >= 0,
+                  .controller = b->figures},
+    };
+    broker_metrics_write(&in, out);
+}
+
+static const char *state_name(const struct broker *b)
+{
+    if (b->phase != PHASE_STARTED) {
+        return "stopping";
+    }
+    if (!b->is_ready) {
+        return "starting";
+    }
+    return b->epoch >= 0 ? "running" : "not registered";
+}
+
+static void on_status_asked(void *arg, struct buf *out)
+{
+    struct broker *b = arg;
+    struct broker_status_input in = {
+        .replicas = b->replicas,
+        .broker = b->config.id,
+        .state = state_name(b),
+        .epoch = b->epoch,
+        .cluster_id = b->cluster_id,
+        .controller_id = metadata_controller(b->metadata),
+        .controller = &b->figures,
+    };
+    broker_status_write(&in, out);
+}
+
+/* A broker without a registration goes on serving what it led: it is well. */
+static bool on_health_asked(void *arg, struct buf *out)
+{
+    const struct broker *b = arg;
+    buf_putf(out, "%s\n", state_name(b));
+    return b->phase == PHASE_STARTED && b->is_ready;
+}
+
+static int http_start(struct broker *b, struct errmsg *em)
+{
+    struct broker_http_config config = {
+        .env = b->env,
+        .http_env = b->config.http_env,
+        .host = b->http_host,
+        .port = b->config.http_port,
+        .gather = on_gather,
+        .metrics = on_metrics_asked,
+        .status = on_status_asked,
+        .health = on_health_asked,
+        .arg = b,
+    };
+    return b->config.http_env == NULL ? 0 : broker_http_new(&config, &b->http, em);
+}
+
 /* ---- birth ---- */
 
 static void config_copy(struct broker *b, const struct broker_config *config)
@@ -303,11 +389,13 @@ static void config_copy(struct broker *b, const struct broker_config *config)
     b->config = *config;
     b->config.host = NULL;
     b->config.advertised_host = NULL;
+    b->config.http_host = NULL;
     b->config.log_dirs = NULL;
     b->config.settings = NULL; /* they are in b->settings from now on */
     b->host = xstrdup(config->host);
     b->advertised_host =
         xstrdup(config->advertised_host == NULL ? config->host : config->advertised_host);
+    b->http_host = config->http_env == NULL ? NULL : xstrdup(config->http_host);
     b->log_dirs = xalloc((size_t)config->log_dir_count * sizeof *b->log_dirs);
     for (int32_t i = 0; i < config->log_dir_count; i++) {
         b->log_dirs[i] = xstrdup(config->log_dirs[i]);
@@ -503,6 +591,9 @@ int broker_start(struct broker *b, const struct broker_events *events, struct er
     b->channel = controller_channel_new(b->env, b->config.id, b->metadata);
     controller_start(b);
     err = api_start(b, em);
+    if (err == 0) {
+        err = http_start(b, em);
+    }
     if (err < 0) {
         return err;
     }
@@ -524,6 +615,8 @@ static void serving_end(struct broker *b, bool is_clean)
 {
     broker_shutdown_free(b->shutdown);
     b->shutdown = NULL;
+    broker_http_free(b->http);
+    b->http = NULL;
     broker_rebalance_free(b->rebalance);
     b->rebalance = NULL;
     controller_link_free(b->controller, is_clean);
@@ -603,6 +696,7 @@ void broker_free(struct broker *b)
     free(b->log_dirs);
     free(b->host);
     free(b->advertised_host);
+    free(b->http_host);
     free(b->cluster_id);
     free(b);
 }
@@ -617,6 +711,11 @@ int32_t broker_id(const struct broker *b)
 uint16_t broker_port(const struct broker *b)
 {
     return b->api == NULL ? 0 : api_port(b->api);
+}
+
+uint16_t broker_metrics_port(const struct broker *b)
+{
+    return b->http == NULL ? 0 : broker_http_port(b->http);
 }
 
 int64_t broker_epoch(const struct broker *b)

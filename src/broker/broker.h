@@ -43,6 +43,10 @@ struct broker_config {
     const struct broker_setting *settings; /* Kafka's property names; later ones win */
     int32_t setting_count;
     const struct auth_acls *acls; /* borrowed; NULL = everybody may do everything */
+    /* Where the HTTP port is served; must outlive env's loop. NULL = there is no HTTP port. */
+    struct env *http_env;
+    const char *http_host; /* with http_env: a literal address */
+    uint16_t http_port;    /* ditto; 0 = any free one */
     /* For the operator; a line of trouble begins with BROKER_LOG_WARNING. May be NULL. */
     void (*log)(void *arg, const char *line);
     void *log_arg;
@@ -79,6 +83,8 @@ void broker_free(struct broker *b);
 int32_t broker_id(const struct broker *b);
 /* The listener's port; 0 before broker_start. */
 uint16_t broker_port(const struct broker *b);
+/* Of the HTTP port; 0 = there is none. */
+uint16_t broker_metrics_port(const struct broker *b);
 /* The czxid of the registration; -1 while not registered. */
 int64_t broker_epoch(const struct broker *b);
 bool broker_is_ready(const struct broker *b);

@@ -43,6 +43,7 @@ struct letter {
     enum letter_kind kind;
     uint64_t incarnation;
     uint16_t port;
+    uint16_t http_port;
     bool is_controller;
     int64_t epoch;
     struct errmsg em;
@@ -70,6 +71,7 @@ static void tell(struct cmd_dev_broker *b, enum letter_kind kind, const struct e
     }
     if (kind == LETTER_LISTENING) {
         letter->port = broker_port(b->there.broker);
+        letter->http_port = broker_metrics_port(b->there.broker);
     }
     env_post(b->config.host_env, host_receive, letter);
 }
@@ -200,6 +202,8 @@ static void host_receive(void *arg)
             /* The next start asks for the same port, which clients know by then. */
             b->status.port = letter->port;
             b->config.broker.port = letter->port;
+            b->status.http_port = letter->http_port;
+            b->config.broker.http_port = letter->http_port;
             break;
         case LETTER_READY:
             become(b, CMD_DEV_RUNNING);

@@ -20,6 +20,7 @@ struct values {
     const char *directory;
     int64_t brokers;
     int64_t port;
+    int64_t http_port;
     int64_t log_dirs;
     int64_t session_timeout_ms;
     struct cli_texts settings;
@@ -46,6 +47,10 @@ static const struct cli_option host_options[] = {
      "port of broker 1, the next ones follow; 0: any\n(default: from 9092 up, any free one where "
      "that is taken)",
      CLI_OPTION_NUMBER, AT(port), 0, UINT16_MAX},
+    {"http-port", "BASE",
+     "HTTP port of broker 1 (/metrics, /healthz, /status), the next ones follow; 0: any\n(default: "
+     "none)",
+     CLI_OPTION_NUMBER, AT(http_port), 0, UINT16_MAX},
     {"log-dirs", "N", "log directories of each broker (default: 1)", CLI_OPTION_NUMBER,
      AT(log_dirs), 1, CMD_DEV_LOG_DIRS_MAX},
     {"in-memory", NULL, "keep nothing: metadata in memory, logs removed at the end",
@@ -155,9 +160,9 @@ static int take_settings(const struct cli_texts *texts, struct cmd_dev_command *
             return errmsg_set(em, E_INVALID, "option --set: \"%.100s\" is not KEY=VALUE",
                               texts->list[i]);
         }
-        struct slice key = slice_of(texts->list[i], (size_t)(equals - texts->list[i]));
+        char *key = slice_dup(slice_of(texts->list[i], (size_t)(equals - texts->list[i])));
         c->settings[c->setting_count++] =
-            (struct broker_setting){.key = slice_dup(key), .value = xstrdup(equals + 1)};
+            (struct broker_setting){.key = key, .value = xstrdup(equals + 1)};
     }
     return 0;
 }
@@ -186,6 +191,7 @@ static int take_values(const struct values *values, const struct cli_given *give
     if (c->action == CMD_DEV_HOST) {
         c->broker_count = (int32_t)values->brokers;
         c->port = (int32_t)values->port;
+        c->http_port = (int32_t)values->http_port;
         c->log_dir_count = (int32_t)values->log_dirs;
         c->is_in_memory = values->is_in_memory;
         c->session_timeout_ms = values->session_timeout_ms;
@@ -207,6 +213,7 @@ int cmd_dev_command_parse(int argc, char **words, const struct cmd_dev_home *hom
     const struct cli_command *command = &commands[index].command;
     int skip = commands[index].word[0] == '\0' ? 0 : 1;
     struct values values = {.port = CMD_DEV_PORT_ANY_BASE,
+                            .http_port = CMD_DEV_HTTP_PORT_NONE,
                             .log_dirs = 1,
                             .session_timeout_ms = SESSION_TIMEOUT_DEFAULT_MS};
     struct cli_given given = {0};

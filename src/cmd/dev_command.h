@@ -21,6 +21,7 @@ enum cmd_dev_action {
 #define CMD_DEV_LOG_DIRS_MAX    8
 #define CMD_DEV_PORT_DEFAULT    9092
 #define CMD_DEV_PORT_ANY_BASE   (-1) /* from 9092 up, any free one where that is taken */
+#define CMD_DEV_HTTP_PORT_NONE  (-1)
 
 struct cmd_dev_command {
     enum cmd_dev_action action;
@@ -31,6 +32,7 @@ struct cmd_dev_command {
     /* HOST */
     int32_t broker_count;  /* 0 = as many as the directory has data of, else the default */
     int32_t port;          /* of broker 1, the next ones follow; 0 = any; or PORT_ANY_BASE */
+    int32_t http_port;     /* the same for HTTP; or HTTP_PORT_NONE */
     int32_t log_dir_count; /* of each broker */
     bool is_in_memory;
     int64_t session_timeout_ms;

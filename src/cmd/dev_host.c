@@ -46,6 +46,7 @@ struct host {
     struct env *env;
     struct env *store_env;
     struct env *controller_env;
+    struct env *http_env; /* NULL without HTTP ports */
     struct cmd_dev_directory directory;
     struct metastore_store *store;
     struct cmd_dev_control *control;
@@ -481,12 +482,24 @@ static uint16_t host_choose_port(const struct host *h, int32_t index)
     return base == 0 ? 0 : (uint16_t)(base + index);
 }
 
+static uint16_t host_http_port(const struct host *h, int32_t index)
+{
+    int32_t base = h->command->http_port;
+    return base > 0 ? (uint16_t)(base + index) : 0;
+}
+
 static int host_open_store(struct host *h, struct errmsg *em)
 {
     h->store_env = loop_new(&(struct loop_config){.name = "metastore"}, em);
     h->controller_env = loop_spawn("controller", em);
     if (h->store_env == NULL || h->controller_env == NULL) {
         return -E_SYSTEM;
+    }
+    if (h->command->http_port != CMD_DEV_HTTP_PORT_NONE) {
+        h->http_env = loop_spawn("http", em);
+        if (h->http_env == NULL) {
+            return -E_SYSTEM;
+        }
     }
     struct metastore_store_config config = {.env = h->store_env,
                                             .directory =
@@ -521,6 +534,9 @@ static int host_add_broker(struct host *h, int32_t index, struct errmsg *em)
                    .log_dirs = slot->log_dirs,
                    .log_dir_count = command->log_dir_count,
                    .session_timeout_ms = command->session_timeout_ms,
+                   .http_env = h->http_env,
+                   .http_host = HOST_ADDRESS,
+                   .http_port = host_http_port(h, index),
                    .settings = command->settings,
                    .setting_count = command->setting_count},
         .events = {.changed = host_on_changed,
@@ -561,9 +577,9 @@ static int host_begin(struct host *h, struct errmsg *em)
         return err;
     }
     int32_t count = host_count_brokers(h);
-    if (h->command->port + count - 1 > UINT16_MAX) {
-        return errmsg_set(em, E_INVALID, "there are no %d ports from %d up", count,
-                          h->command->port);
+    int32_t highest = MAX(h->command->port, h->command->http_port);
+    if (highest + count - 1 > UINT16_MAX) {
+        return errmsg_set(em, E_INVALID, "there are no %d ports from %d up", count, highest);
     }
     err = host_open_store(h, em);
     if (err == 0) {
@@ -581,6 +597,7 @@ static int host_begin(struct host *h, struct errmsg *em)
 static void host_free(struct host *h)
 {
     cmd_dev_control_free(h->control);
+    loop_end(h->http_env);
     loop_end(h->store_env);
     metastore_store_free(h->store); /* only when it was never stopped: nobody used it */
     for (int32_t i = 0; i < h->broker_count; i++) {

@@ -49,9 +49,10 @@ void cmd_dev_status_put_json(struct buf *b, const struct cmd_dev_status *list, i
     buf_put_str(b, "\",\"brokers\":[");
     for (int32_t i = 0; i < count; i++) {
         const struct cmd_dev_status *s = &list[i];
-        buf_putf(b, "%s{\"id\":%d,\"state\":\"%s\",\"port\":%u,\"is_controller\":%s,\"epoch\":%lld",
-                 i > 0 ? "," : "", s->id, cmd_dev_state_name(s->state), (unsigned)s->port,
-                 s->is_controller ? "true" : "false", (long long)s->epoch);
+        buf_putf(b, "%s{\"id\":%d,\"state\":\"%s\",\"port\":%u,\"http_port\":%u,", i > 0 ? "," : "",
+                 s->id, cmd_dev_state_name(s->state), (unsigned)s->port, (unsigned)s->http_port);
+        buf_putf(b, "\"is_controller\":%s,\"epoch\":%lld", s->is_controller ? "true" : "false",
+                 (long long)s->epoch);
         buf_put_str(b, ",\"directory\":");
         cli_text_put_json(b, s->directory);
         buf_put_str(b, ",\"reason\":");

@@ -17,7 +17,8 @@ enum cmd_dev_state {
 struct cmd_dev_status {
     int32_t id;
     enum cmd_dev_state state;
-    uint16_t port; /* 0 = none yet */
+    uint16_t port;      /* 0 = none yet */
+    uint16_t http_port; /* 0 = none */
     bool is_controller;
     int64_t epoch;         /* -1 = not registered */
     const char *directory; /* of its log */

@@ -29,6 +29,7 @@ enum phase {
 struct host {
     struct env *env;
     struct env *controller_env;
+    struct env *http_env; /* NULL without an HTTP port */
     const struct cmd_server_config *config;
     const struct cmd_server_log *log;
     struct metastore_factory *factory;
@@ -54,12 +55,23 @@ static int64_t number_of(const struct host *h, int key)
 
 /* ---- the end ---- */
 
-/* On the controller's env. What a freed broker has there was told to end before, and what that sent
+/* On the last of the envs. What a freed broker has there was told to end before, and what that sent
  * back to our env comes before the stop. */
-static void controller_ended(void *arg)
+static void others_ended(void *arg)
 {
     const struct host *h = arg;
     loop_stop(h->env);
+}
+
+/* On the controller's env: the same. */
+static void controller_ended(void *arg)
+{
+    struct host *h = arg;
+    if (h->http_env != NULL) {
+        env_post(h->http_env, others_ended, h);
+    } else {
+        others_ended(h);
+    }
 }
 
 static void host_free_broker(void *arg)
@@ -187,6 +199,9 @@ static int start_broker(struct host *h, struct errmsg *em)
         .setting_count = h->config->setting_count,
         .log = on_broker_log,
         .log_arg = h,
+        .http_env = h->http_env,
+        .http_host = config_get_string(&h->config->set, CONFIG_BROKER_HTTP_HOST),
+        .http_port = (uint16_t)MAX(number_of(h, CONFIG_BROKER_HTTP_PORT), 0),
     };
     struct broker_events events = {.on_ready = on_ready, .on_fatal = on_fatal, .arg = h};
     int err = -E_INVALID;
@@ -204,6 +219,10 @@ static int start_broker(struct host *h, struct errmsg *em)
             (unsigned)broker_port(h->broker), advertised,
             (unsigned)(config.advertised_port == 0 ? broker_port(h->broker)
                                                    : config.advertised_port));
+    }
+    if (err == 0 && h->http_env != NULL) {
+        SAY(h, INFO, "broker %d answers HTTP on %s port %u", h->id, config.http_host,
+            (unsigned)broker_metrics_port(h->broker));
     }
     free(advertised);
     return err;
@@ -262,6 +281,25 @@ static int host_find_id(struct host *h, struct errmsg *em)
                                           h->config->log_dir_count, &h->id, em);
 }
 
+/* A loop with a thread of its own; NULL with em. */
+static struct env *loop_spawn(const char *name, struct errmsg *em)
+{
+    struct env *env = loop_new(&(struct loop_config){.name = name}, em);
+    if (env != NULL && loop_start(env, em) != 0) {
+        loop_free(env);
+        env = NULL;
+    }
+    return env;
+}
+
+static void loop_end(struct env *env)
+{
+    if (env != NULL) {
+        loop_stop(env);
+        loop_free(env);
+    }
+}
+
 static int host_open(struct host *h, struct errmsg *em)
 {
     const struct config_set *set = &h->config->set;
@@ -277,8 +315,12 @@ static int host_open(struct host *h, struct errmsg *em)
         err = metastore_zookeeper_new(&zookeeper, &h->factory, em);
     }
     if (err == 0) {
-        h->controller_env = loop_new(&(struct loop_config){.name = "controller"}, em);
-        err = h->controller_env == NULL ? -E_SYSTEM : loop_start(h->controller_env, em);
+        h->controller_env = loop_spawn("controller", em);
+        err = h->controller_env == NULL ? -E_SYSTEM : 0;
+    }
+    if (err == 0 && number_of(h, CONFIG_BROKER_HTTP_PORT) >= 0) {
+        h->http_env = loop_spawn("http", em);
+        err = h->http_env == NULL ? -E_SYSTEM : 0;
     }
     return err == 0 ? loop_on_signal(h->env, on_signal, h, em) : err;
 }
@@ -303,10 +345,8 @@ static void host_enter(struct host *h)
 static void host_close(struct host *h)
 {
     env_timer_stop(&h->patience);
-    if (h->controller_env != NULL) {
-        loop_stop(h->controller_env);
-        loop_free(h->controller_env);
-    }
+    loop_end(h->controller_env);
+    loop_end(h->http_env);
 }
 
 int cmd_server_host_run(struct env *env, const struct cmd_server_config *config,

@@ -661,6 +661,25 @@ static const struct config_def broker_defs[] =
                 .doc =
                     "Every record of a batch is walked before it is stored, not only its header.",
             },
+        [CONFIG_BROKER_HTTP_HOST] =
+            {
+                .name = "klamm.http.host",
+                .type = CONFIG_STRING,
+                .default_text = "127.0.0.1",
+                .fallback = CONFIG_KEY_NONE,
+                .doc =
+                    "Where the HTTP port listens: a literal address; 0.0.0.0 and :: are every one.",
+            },
+        [CONFIG_BROKER_HTTP_PORT] =
+            {
+                .name = "klamm.http.port",
+                .type = CONFIG_INT,
+                .default_text = "-1",
+                .min = -1,
+                .max = UINT16_MAX,
+                .fallback = CONFIG_KEY_NONE,
+                .doc = "The port of /metrics, /healthz and /status; -1 is none, 0 any free one.",
+            },
 };
 
 static const struct config_def topic_defs[] = {

@@ -11,6 +11,7 @@
 #include "broker/api/api_versions.h"
 #include "broker/api/auto_create.h"
 #include "broker/api/fetch_session.h"
+#include "broker/api/figures.h"
 #include "broker/api/producer_ids.h"
 #include "broker/api/request.h"
 #include "broker/config/settings.h"
@@ -54,13 +55,19 @@ static void request_recycle(struct api_request *r)
     list_push_front(&a->pool, &r->link);
 }
 
+static void request_note(const struct api_request *r, int32_t error_count)
+{
+    int64_t us = env_now_us(r->api->parts.env) - r->net->received_us;
+    api_figures_note(r->api->figures, r->row, us, error_count);
+}
+
 void api_respond_spans(struct api_request *r, const void *resp, struct span *spans,
                        int32_t span_count)
 {
     struct buf body;
     buf_init(&body);
     wire_response_header_write(&r->header, &body);
-    wire_message_encode(r->schema->response, resp, &body, r->version);
+    request_note(r, wire_message_encode(r->schema->response, resp, &body, r->version));
     if (buf_failed(&body)) {
         for (int32_t i = 0; i < span_count; i++) {
             env_file_unref(spans[i].file);
@@ -80,12 +87,14 @@ void api_respond(struct api_request *r, const void *resp)
 
 void api_no_response(struct api_request *r)
 {
+    request_note(r, 0);
     net_no_response(r->net);
     request_recycle(r);
 }
 
 void api_close(struct api_request *r)
 {
+    request_note(r, 1);
     net_close_conn(r->net);
     request_recycle(r);
 }
@@ -141,14 +150,15 @@ bool api_is_allowed_on_topic(const struct api_request *r, enum auth_operation op
 
 /* ---- dispatch ---- */
 
-static const struct api_row *row_find(int16_t key)
+/* -1 when the key has none. */
+static int32_t row_find(int16_t key)
 {
     for (int32_t i = 0; i < api_row_count; i++) {
         if (api_rows[i].key == key) {
-            return &api_rows[i];
+            return i;
         }
     }
-    return NULL;
+    return -1;
 }
 
 static void request_dispatch(struct api_request *r, const struct api_row *row, struct reader *frame)
@@ -169,20 +179,19 @@ static void on_request(void *arg, struct net_request *net)
     struct reader frame;
     struct wire_request_header header;
     reader_init(&frame, slice_of(net->frame->data, net->frame->len));
-    if (wire_request_header_read(&header, &frame) < 0) {
+    int32_t index = wire_request_header_read(&header, &frame) < 0 ? -1 : row_find(header.api_key);
+    const struct wire_api *schema = index < 0 ? NULL : wire_api_find(header.api_key);
+    if (schema == NULL) {
+        api_figures_note_unknown(a->figures);
         net_close_conn(net);
         return;
     }
-    const struct api_row *row = row_find(header.api_key);
-    const struct wire_api *schema = wire_api_find(header.api_key);
-    if (row == NULL || schema == NULL) {
-        net_close_conn(net);
-        return;
-    }
+    const struct api_row *row = &api_rows[index];
     struct api_request *r = request_take(a);
     r->api = a;
     r->net = net;
     r->schema = schema;
+    r->row = index;
     r->header = header;
     r->version = header.api_version;
     net->user = r;
@@ -218,6 +227,7 @@ int api_new(const struct api_parts *parts, struct api **ret_api, struct errmsg *
         (int32_t)config_get_number(settings, CONFIG_BROKER_FETCH_SESSION_SLOTS));
     a->producer_ids = api_producer_ids_new(&a->parts);
     a->auto_create = api_auto_create_new(parts->channel);
+    a->figures = api_figures_new();
     struct net_server_config config = {
         .host = parts->host,
         .port = parts->port,
@@ -243,6 +253,16 @@ uint16_t api_port(const struct api *a)
     return net_server_port(a->server);
 }
 
+int32_t api_connection_count(const struct api *a)
+{
+    return net_server_connection_count(a->server);
+}
+
+void api_write_metrics(const struct api *a, struct buf *out)
+{
+    api_figures_write(a->figures, out);
+}
+
 void api_free(struct api *a)
 {
     if (a == NULL) {
@@ -265,6 +285,7 @@ void api_free(struct api *a)
         free(r);
     }
     api_auto_create_free(a->auto_create);
+    api_figures_free(a->figures);
     api_producer_ids_free(a->producer_ids);
     api_fetch_sessions_free(a->fetch_sessions);
     net_server_free(a->server);

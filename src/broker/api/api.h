@@ -13,6 +13,7 @@
 #include "env/env.h"
 
 struct api;
+struct buf;
 struct auth_acls;
 struct controller_channel;
 struct controller_link;
@@ -44,6 +45,9 @@ struct api_parts {
 /* Listens. */
 int api_new(const struct api_parts *parts, struct api **ret_api, struct errmsg *em) MUST_CHECK;
 uint16_t api_port(const struct api *a);
+int32_t api_connection_count(const struct api *a);
+/* The families of requests, as Prometheus text. */
+void api_write_metrics(const struct api *a, struct buf *out);
 /* Closes the listener, all connections and all requests; parked ones are never answered. NULL is
  * fine. */
 void api_free(struct api *a);

@@ -405,9 +405,7 @@ static int32_t take_spans(struct fetch *f, struct span *spans)
         if (read->len > 0) {
             spans[count++] = (struct span){
                 .kind = SPAN_FILE, .file = read->file, .pos = read->pos, .len = read->len};
-            if (f->replica_id >= 0) {
-                replicas_read_sent(f->r->api->parts.replicas, read);
-            }
+            replicas_read_sent(f->r->api->parts.replicas, read);
             read->file = NULL;
         }
         if (f->session != NULL) {

@@ -18,6 +18,7 @@
 #include "wire/header.h"
 #include "wire/wire.h"
 
+struct api_figures;
 struct api_request;
 struct auto_create;
 struct fetch_sessions;
@@ -38,6 +39,7 @@ struct api_request {
     struct api *api;
     struct net_request *net;           /* owns the frame; ended with this */
     const struct wire_api *schema;     /* of header.api_key */
+    int32_t row;                       /* of header.api_key: index in api_rows */
     struct wire_request_header header; /* its client_id lies in the frame */
     int16_t version;                   /* of the answer: header.api_version */
     struct arena arena;                /* body, answer and state */
@@ -56,6 +58,7 @@ struct api {
     struct fetch_sessions *fetch_sessions;
     struct producer_ids *producer_ids;
     struct auto_create *auto_create;
+    struct api_figures *figures;
 };
 
 /* Sorted by key. */

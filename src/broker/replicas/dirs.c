@@ -386,6 +386,10 @@ void replicas_each_log(const struct replicas *r, int32_t dir, replicas_log_fn fn
             .partition = replicas_partition_index(p),
             .size = plog_bytes(p->log),
             .offset_lag = p->core.log_end - p->core.high_watermark,
+            .log_start = plog_start_offset(p->log),
+            .log_end = p->core.log_end,
+            .is_under_replicated =
+                p->core.role == REPLICA_LEADER && replica_core_is_under_replicated(&p->core),
         };
         fn(arg, &info);
     }

@@ -381,6 +381,7 @@ static void send_request(struct replicas_fetcher *f, struct buf *body, net_answe
 /* A transport or top-level error: all of it again after the back-off, in a new session. */
 static void back_off(struct replicas_fetcher *f)
 {
+    f->replicas->totals.fetch_restarts++;
     reset_session(f);
     f->pause_until_ms = env_now_ms(f->replicas->env) + f->replicas->config.fetch_backoff_ms;
     step_at(f, f->pause_until_ms);

@@ -21,7 +21,6 @@
 #include "replica/limit.h"
 #include "replica/throttle.h"
 
-#define REPLICAS_TOPIC_LEN_MAX 249
 #define REPLICAS_FETCHERS_MAX  16
 #define REPLICAS_FOLLOWERS_MAX 1024
 

@@ -204,6 +204,7 @@ static int append_entry(struct replicas_partition *p, struct replicas_append *it
     if (!entry->is_duplicate) {
         r->totals.produced_bytes += entry->batch.len;
         r->totals.produced_batches++;
+        r->totals.produced_records += (uint64_t)entry->batch.last_offset_delta + 1;
         replicas_partition_log_moved(p);
     }
     return 0;

@@ -200,7 +200,11 @@ void replicas_follower_fetched(struct replicas *r, int32_t follower)
 
 void replicas_read_sent(struct replicas *r, const struct replicas_read *read)
 {
-    if (read->replica_id < 0 || read->len == 0) {
+    if (read->replica_id < 0) {
+        r->totals.consumed_bytes += read->len;
+        return;
+    }
+    if (read->len == 0) {
         return;
     }
     r->totals.replication_bytes_out += read->len;

@@ -263,6 +263,7 @@ static void count_led(const struct replicas_partition *p, struct replicas_metric
 void replicas_metrics(const struct replicas *r, struct replicas_metrics *ret_metrics)
 {
     *ret_metrics = r->totals;
+    ret_metrics->fetchers = (int32_t)r->fetchers.count;
     struct list_node *node;
     list_foreach (node, &r->all) {
         const struct replicas_partition *p = CONTAINER_OF(node, struct replicas_partition, link);
@@ -271,7 +272,10 @@ void replicas_metrics(const struct replicas *r, struct replicas_metrics *ret_met
         ret_metrics->failed_fetches += p->fetch.state == REPLICAS_FETCH_FAILED;
         if (p->core.role == REPLICA_LEADER) {
             count_led(p, ret_metrics);
-        } else if (p->fetch.state != REPLICAS_FETCH_OFF) {
+            continue;
+        }
+        ret_metrics->followers += p->core.role == REPLICA_FOLLOWER && p->core.state.leader >= 0;
+        if (p->fetch.state != REPLICAS_FETCH_OFF) {
             ret_metrics->max_lag = MAX(ret_metrics->max_lag, p->fetch.lag);
         }
     }

@@ -26,6 +26,8 @@ struct wire_leader_and_isr_response;
 struct wire_stop_replica_request;
 struct wire_stop_replica_response;
 
+#define REPLICAS_TOPIC_LEN_MAX 249
+
 /* ---- configuration ---- */
 
 /* Settings that a topic may override; asked for through hooks->topic_config. */
@@ -273,8 +275,8 @@ void replicas_read(struct replicas *r, struct replicas_read *read);
  * session leaves them unread: call it for every fetch of a follower.
  */
 void replicas_follower_fetched(struct replicas *r, int32_t follower);
-/* Bytes that read->file holds were sent to the follower: counted as replication and reassignment
- * traffic. Called by the Fetch handler when it answers; a woken-again read counts once. */
+/* Bytes that read->file holds were sent: counted as traffic of replication, of reassignment, or of
+ * consumers. Called by the Fetch handler when it answers; a woken-again read counts once. */
 void replicas_read_sent(struct replicas *r, const struct replicas_read *read);
 
 /* Why a watch fires. */
@@ -368,6 +370,9 @@ struct replicas_log_info {
     int32_t partition;
     int64_t size;       /* bytes of its segments; 0 while there are no files */
     int64_t offset_lag; /* log end - high watermark */
+    int64_t log_start;
+    int64_t log_end;
+    bool is_under_replicated; /* led here, and it is (KIP-352) */
 };
 
 typedef void (*replicas_log_fn)(void *arg, const struct replicas_log_info *info);
@@ -409,6 +414,7 @@ bool replicas_partition_get(const struct replicas *r, struct slice topic, int32_
 struct replicas_metrics {
     int32_t partitions;
     int32_t leaders;
+    int32_t followers; /* those of another leader that they know */
     int32_t under_replicated;
     int32_t under_min_isr;
     int32_t at_min_isr;
@@ -425,6 +431,10 @@ struct replicas_metrics {
     uint64_t reassignment_bytes_out;
     uint64_t produced_bytes;
     uint64_t produced_batches;
+    uint64_t produced_records;
+    uint64_t consumed_bytes; /* sent to clients that are no replicas */
+    uint64_t fetch_restarts; /* a fetcher lost its leader or its session and began anew */
+    int32_t fetchers;
 };
 
 void replicas_metrics(const struct replicas *r, struct replicas_metrics *ret_metrics);

@@ -16,6 +16,7 @@ struct broker {
     struct env *env;
     int32_t id;
     uint16_t port;
+    uint16_t http_port;
     const char *wish; /* "ready=never", ... of the first setting; "" = none */
     struct broker_events events;
     struct env_timer soon;
@@ -50,6 +51,9 @@ struct broker *broker_new(struct env *env, struct env *controller_env,
     b->id = config->id;
     b->wish = wish;
     b->port = config->port == 0 ? (uint16_t)(50000 + config->id) : config->port;
+    b->http_port = config->http_env == NULL ? 0
+                   : config->http_port == 0 ? (uint16_t)(60000 + config->id)
+                                            : config->http_port;
     __atomic_add_fetch(&fake_broker_count, 1, __ATOMIC_SEQ_CST);
     return b;
 }
@@ -110,6 +114,11 @@ int32_t broker_id(const struct broker *b)
 uint16_t broker_port(const struct broker *b)
 {
     return b->port;
+}
+
+uint16_t broker_metrics_port(const struct broker *b)
+{
+    return b->http_port;
 }
 
 int64_t broker_epoch(const struct broker *b)

@@ -77,6 +77,8 @@ static void make(struct fixture *f, const char *wish)
         .broker = {.id = 1,
                    .log_dirs = f->log_dirs,
                    .log_dir_count = 1,
+                   .http_env = f->env,
+                   .http_host = "127.0.0.1",
                    .settings = &f->wish,
                    .setting_count = 1},
         .events = {.changed = on_changed, .answered = on_answered, .said = on_said, .arg = f}};
@@ -106,6 +108,7 @@ static void starts_stops_and_starts_again_on_the_same_port(void **state)
     run(f);
     assert_log(f, "running ");
     assert_int_equal(cmd_dev_broker_status(f->broker).port, 50001);
+    assert_int_equal(cmd_dev_broker_status(f->broker).http_port, 60001);
     cmd_dev_broker_ask(f->broker);
     run(f);
     struct cmd_dev_status status = cmd_dev_broker_status(f->broker);

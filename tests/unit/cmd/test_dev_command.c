@@ -20,7 +20,7 @@ static int parse(const char *line, const struct cmd_dev_home *home, struct cmd_d
                  struct errmsg *em)
 {
     char *copy = slice_dup(slice_str(line));
-    char *words[16];
+    char *words[24];
     int count = 0;
     char *rest = copy;
     for (char *word; (word = strsep(&rest, " ")) != NULL;) {
@@ -50,6 +50,7 @@ static void bare_command_hosts_with_defaults(void **state)
     assert_int_equal(c.action, CMD_DEV_HOST);
     assert_int_equal(c.broker_count, 0);
     assert_int_equal(c.port, CMD_DEV_PORT_ANY_BASE);
+    assert_int_equal(c.http_port, CMD_DEV_HTTP_PORT_NONE);
     assert_int_equal(c.log_dir_count, 1);
     assert_false(c.is_in_memory);
     assert_int_equal(c.session_timeout_ms, 2000);
@@ -62,11 +63,13 @@ static void bare_command_hosts_with_defaults(void **state)
 static void host_takes_its_options(void **state)
 {
     (void)state;
-    struct cmd_dev_command c = parsed("--brokers 6 --dir /d --port=0 --log-dirs 2 --in-memory "
-                                      "--session-timeout-ms 500 --set a=b --set c=d=e --set f=");
+    struct cmd_dev_command c =
+        parsed("--brokers 6 --dir /d --port=0 --http-port 9192 --log-dirs 2 --in-memory "
+               "--session-timeout-ms 500 --set a=b --set c=d=e --set f=");
     assert_int_equal(c.broker_count, 6);
     assert_string_equal(c.directory, "/d");
     assert_int_equal(c.port, 0);
+    assert_int_equal(c.http_port, 9192);
     assert_int_equal(c.log_dir_count, 2);
     assert_true(c.is_in_memory);
     assert_int_equal(c.session_timeout_ms, 500);
@@ -157,6 +160,7 @@ static void wrong_lines_are_refused_with_the_reason(void **state)
         {"--port 65536", "--port"},
         {"--set nothing", "\"nothing\" is not KEY=VALUE"},
         {"--set =v", "is not KEY=VALUE"},
+        {"--http-port 65536", "--http-port"},
         {"--frob", "--frob"},
         {"status 3", "unexpected argument"},
     };

@@ -47,6 +47,7 @@ static void host_start(struct fixture *f, int32_t brokers, const char *wish)
                                       .directory = f->directory,
                                       .broker_count = brokers,
                                       .port = 0,
+                                      .http_port = CMD_DEV_HTTP_PORT_NONE,
                                       .log_dir_count = 1,
                                       .is_in_memory = true,
                                       .session_timeout_ms = 1000,

@@ -16,6 +16,7 @@ static const struct cmd_dev_status list[] = {
     {.id = 1,
      .state = CMD_DEV_RUNNING,
      .port = 9092,
+     .http_port = 9192,
      .is_controller = true,
      .epoch = 25,
      .directory = "/d/broker-1"},
@@ -56,11 +57,14 @@ static void json_escapes_and_lists_the_bootstrap(void **state)
     buf_init(&b);
     cmd_dev_status_put_json(&b, list, 3);
     assert_text(&b, "{\"bootstrap\":\"127.0.0.1:9092,127.0.0.1:9094\",\"brokers\":["
-                    "{\"id\":1,\"state\":\"running\",\"port\":9092,\"is_controller\":true,"
+                    "{\"id\":1,\"state\":\"running\",\"port\":9092,\"http_port\":9192,"
+                    "\"is_controller\":true,"
                     "\"epoch\":25,\"directory\":\"/d/broker-1\",\"reason\":null},"
-                    "{\"id\":2,\"state\":\"stopped\",\"port\":0,\"is_controller\":false,"
+                    "{\"id\":2,\"state\":\"stopped\",\"port\":0,\"http_port\":0,"
+                    "\"is_controller\":false,"
                     "\"epoch\":-1,\"directory\":\"/d/broker-2\",\"reason\":null},"
-                    "{\"id\":3,\"state\":\"failed\",\"port\":9094,\"is_controller\":false,"
+                    "{\"id\":3,\"state\":\"failed\",\"port\":9094,\"http_port\":0,"
+                    "\"is_controller\":false,"
                     "\"epoch\":-1,\"directory\":\"/d/\\\"3\\\"\",\"reason\":\"no room\"}]}\n");
 }
 

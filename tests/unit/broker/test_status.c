@@ -1,0 +1,89 @@
+/*
+ * What /status tells of a broker.
+ */
+#include "broker/status.h"
+
+#include "base/check.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include "bench.h"
+
+static void a_broker_tells_its_partitions_and_directories(void **state)
+{
+    (void)state;
+    struct bench b = {0};
+    bench_start(&b, NULL);
+    bench_lead(&b);
+    size_t bytes = bench_records(&b, 3).len;
+    bench_append(&b, 3);
+    struct controller_figures controller = {.epoch = 5, .is_active = true, .cluster.moves = 2};
+    struct broker_status_input in = {.replicas = b.replicas,
+                                     .broker = 1,
+                                     .state = "running",
+                                     .epoch = 7,
+                                     .cluster_id = BENCH_CLUSTER_ID,
+                                     .controller_id = 1,
+                                     .controller = &controller};
+    struct buf out;
+    buf_init(&out);
+    broker_status_write(&in, &out);
+    assert_false(buf_failed(&out));
+    char *text = slice_dup(buf_slice(&out));
+    char *parts[] = {
+        xasprintf("{\"broker\":1,\"state\":\"running\",\"broker_epoch\":7,\"cluster_id\":\"%s\","
+                  "\"controller\":1,\"is_controller\":true,\"controller_epoch\":5,",
+                  BENCH_CLUSTER_ID),
+        xasprintf("\"partitions\":{\"hosted\":1,\"led\":1,\"followed\":0,\"offline\":0,"),
+        xasprintf("{\"path\":\"/data/a\",\"is_offline\":false,"),
+        xasprintf("\"log_bytes\":%zu,\"logs\":1}", bytes),
+        xasprintf("\"log_bytes\":0,\"logs\":0}"),
+        xasprintf("\"moves\":{\"count\":2,\"running\":[]}"),
+    };
+    for (size_t i = 0; i < ARRAY_LEN(parts); i++) {
+        if (strstr(text, parts[i]) == NULL) {
+            assert_string_equal(text, parts[i]);
+        }
+        free(parts[i]);
+    }
+    free(text);
+    buf_deinit(&out);
+    bench_stop(&b);
+}
+
+static void a_broker_that_starts_knows_little(void **state)
+{
+    (void)state;
+    struct bench b = {0};
+    bench_start(&b, NULL);
+    struct controller_figures controller = {.epoch = -1};
+    struct broker_status_input in = {.replicas = b.replicas,
+                                     .broker = 1,
+                                     .state = "starting",
+                                     .epoch = -1,
+                                     .controller_id = -1,
+                                     .controller = &controller};
+    struct buf out;
+    buf_init(&out);
+    broker_status_write(&in, &out);
+    static const char start[] =
+        "{\"broker\":1,\"state\":\"starting\",\"broker_epoch\":null,\"cluster_id\":null,"
+        "\"controller\":null,\"is_controller\":false,\"controller_epoch\":null,";
+    assert_true(out.len > sizeof start);
+    assert_memory_equal(out.ptr, start, sizeof start - 1);
+    buf_deinit(&out);
+    bench_stop(&b);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_broker_tells_its_partitions_and_directories),
+        cmocka_unit_test(a_broker_that_starts_knows_little),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
