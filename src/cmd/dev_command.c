@@ -146,6 +146,35 @@ static const struct broker_setting defaults[] = {
     {"controlled.shutdown.retry.backoff.ms", "100"},
 };
 
+/* What --set cannot say, because each broker of the cluster has its own, or an option says it. */
+static const struct {
+    const char *key;
+    const char *instead;
+} refused[] = {
+    {"broker.id", "the brokers are 1 to N"},
+    {"broker.id.generation.enable", "the brokers are 1 to N"},
+    {"reserved.broker.max.id", "the brokers are 1 to N"},
+    {"listeners", "--port says where the brokers listen"},
+    {"advertised.listeners", "--port says where the brokers listen"},
+    {"log.dir", "--dir and --log-dirs say where the logs are"},
+    {"log.dirs", "--dir and --log-dirs say where the logs are"},
+    {"zookeeper.connect", "the cluster keeps its metadata itself"},
+    {"zookeeper.session.timeout.ms", "--session-timeout-ms says it"},
+    {"klamm.http.host", "--http-port says where HTTP is answered"},
+    {"klamm.http.port", "--http-port says where HTTP is answered"},
+};
+
+static int check_setting(const char *key, struct errmsg *em)
+{
+    for (size_t i = 0; i < ARRAY_LEN(refused); i++) {
+        if (strcmp(refused[i].key, key) == 0) {
+            return errmsg_set(em, E_INVALID, "option --set: %s cannot be set here: %s", key,
+                              refused[i].instead);
+        }
+    }
+    return 0;
+}
+
 static int take_settings(const struct cli_texts *texts, struct cmd_dev_command *c,
                          struct errmsg *em)
 {
@@ -163,6 +192,10 @@ static int take_settings(const struct cli_texts *texts, struct cmd_dev_command *
         char *key = slice_dup(slice_of(texts->list[i], (size_t)(equals - texts->list[i])));
         c->settings[c->setting_count++] =
             (struct broker_setting){.key = key, .value = xstrdup(equals + 1)};
+        int err = check_setting(key, em);
+        if (err != 0) {
+            return err;
+        }
     }
     return 0;
 }

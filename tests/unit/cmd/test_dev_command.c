@@ -11,6 +11,7 @@
 #include "base/check.h"
 #include "cmd/dev_command.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 static const struct cmd_dev_home user = {.home = "/home/u"};
@@ -172,6 +173,36 @@ static void wrong_lines_are_refused_with_the_reason(void **state)
     }
 }
 
+/* They would be accepted and mean nothing: each broker has its own, or an option says it. */
+static void properties_that_are_not_everybodys_are_refused_by_name(void **state)
+{
+    (void)state;
+    static const char *const keys[] = {
+        "broker.id",
+        "broker.id.generation.enable",
+        "reserved.broker.max.id",
+        "listeners",
+        "advertised.listeners",
+        "log.dir",
+        "log.dirs",
+        "zookeeper.connect",
+        "zookeeper.session.timeout.ms",
+        "klamm.http.host",
+        "klamm.http.port",
+    };
+    for (size_t i = 0; i < ARRAY_LEN(keys); i++) {
+        struct cmd_dev_command c;
+        struct errmsg em = {""};
+        char line[80];
+        char start[80];
+        (void)snprintf(line, sizeof line, "--set a=b --set %s=1", keys[i]);
+        (void)snprintf(start, sizeof start, "option --set: %s cannot be set here: ", keys[i]);
+        assert_int_equal(parse(line, &user, &c, &em), -E_INVALID);
+        assert_memory_equal(em.text, start, strlen(start));
+        assert_true(strlen(em.text) > strlen(start));
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -181,6 +212,7 @@ int main(void)
         cmocka_unit_test(brokers_are_named_by_id),
         cmocka_unit_test(help_wins_over_what_is_missing),
         cmocka_unit_test(wrong_lines_are_refused_with_the_reason),
+        cmocka_unit_test(properties_that_are_not_everybodys_are_refused_by_name),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
