@@ -29,6 +29,8 @@ const char *const metastore_path_roots[] = {
     METASTORE_ISR_CHANGES,
     METASTORE_PRODUCER_BLOCK,
     METASTORE_LOG_DIR_EVENTS,
+    "/klamm",
+    METASTORE_MOVES,
 };
 const int32_t metastore_path_root_count = (int32_t)ARRAY_LEN(metastore_path_roots);
 

@@ -23,6 +23,7 @@
 #define METASTORE_PRODUCER_BLOCK   "/latest_producer_id_block"
 #define METASTORE_LOG_DIR_EVENTS   "/log_dir_event_notification"
 #define METASTORE_ISR_CHANGES      "/isr_change_notification"
+#define METASTORE_MOVES            "/klamm/moves" /* ours: when running moves began */
 /* Prefixes of sequential nodes. */
 #define METASTORE_CONFIG_CHANGE_NEW "/config/changes/config_change_"
 #define METASTORE_LOG_DIR_EVENT_NEW "/log_dir_event_notification/log_dir_event_"

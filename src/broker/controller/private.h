@@ -133,6 +133,8 @@ struct controller {
     /* limits.c */
     struct controller_limits *limits; /* of this term; NULL: never set */
     bool is_limits_untold;            /* the next step tells the brokers first */
+    /* starts.c */
+    struct controller_starts *starts; /* NULL: not loaded in this term */
 };
 
 /* ---- controller.c ---- */
@@ -237,6 +239,27 @@ void controller_log_dirs_want(struct controller *c, int32_t broker, struct slice
 /* Sends the questions; answers come to controller_progress_heard. */
 void controller_log_dirs_ask(struct controller *c);
 void controller_log_dirs_free(struct controller *c);
+
+/* ---- starts.c ---- */
+/* When a move began; embedded by the move. */
+struct controller_start {
+    int64_t started_ms; /* wall clock */
+    /* Private. */
+    int32_t partition;
+    struct controller_starts_group *group;
+    struct list_node link;
+};
+/* Reads what is stored, then goes on with controller_legacy_load. */
+void controller_starts_load(struct controller *c);
+void controller_starts_reset(struct controller *c); /* the term is over; no move is left in it */
+/* started_ms is set, and replaced by what an earlier controller stored of a move that it left. */
+void controller_starts_add(struct controller *c, struct controller_start *start,
+                           const struct control_moving *moving);
+void controller_starts_remove(struct controller_start *start);
+/* Stores what changed. */
+void controller_starts_flush(struct controller *c);
+/* Nothing is left for controller_starts_flush. */
+bool controller_starts_is_settled(const struct controller *c);
 
 /* ---- report.c ---- */
 /* What is told of the moves of reply to those who ask for more; memory from a, NULL when it is full. */

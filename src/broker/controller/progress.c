@@ -16,8 +16,9 @@
 struct progress_move {
     char *key; /* "topic-partition" */
     struct moves_progress progress;
-    int64_t started_ms; /* wall clock */
-    uint64_t seen;      /* the look that saw it last */
+    struct controller_start start;
+    int64_t born_ms; /* monotonic, as the core has it: another value is another move */
+    uint64_t seen;   /* the look that saw it last */
     UT_hash_handle hh;
 };
 
@@ -48,11 +49,13 @@ static struct progress_move *move_find(const struct controller_progress *p, stru
 static struct progress_move *move_add(struct controller_progress *p,
                                       const struct control_moving *moving)
 {
-    const struct controller *c = p->c;
+    struct controller *c = p->c;
     struct progress_move *m = xalloc(sizeof *m);
     m->key = xasprintf("%.*s-%d", SLICE_ARG(moving->topic), moving->partition);
     moves_progress_init(&m->progress);
-    m->started_ms = env_wall_ms(c->env) - (env_now_ms(c->env) - moving->started_ms);
+    m->start.started_ms = env_wall_ms(c->env) - (env_now_ms(c->env) - moving->started_ms);
+    m->born_ms = moving->started_ms;
+    controller_starts_add(c, &m->start, moving);
     HASH_ADD_KEYPTR(hh, p->moves, m->key, strlen(m->key), m);
     return m;
 }
@@ -60,6 +63,7 @@ static struct progress_move *move_add(struct controller_progress *p,
 static void move_free(struct controller_progress *p, struct progress_move *m)
 {
     HASH_DEL(p->moves, m);
+    controller_starts_remove(&m->start);
     moves_progress_deinit(&m->progress);
     free(m->key);
     free(m);
@@ -76,6 +80,10 @@ static struct progress_move *move_take(struct controller_progress *p,
 {
     struct controller *c = p->c;
     struct progress_move *m = move_find(p, moving->topic, moving->partition);
+    if (m != NULL && m->born_ms != moving->started_ms) {
+        move_free(p, m);
+        m = NULL;
+    }
     if (m == NULL) {
         m = move_add(p, moving);
     }
@@ -101,7 +109,7 @@ const struct moves_progress *controller_progress_of(struct controller *c,
                                                     int64_t *ret_started_ms)
 {
     const struct progress_move *m = move_take(c->progress, moving);
-    *ret_started_ms = m->started_ms;
+    *ret_started_ms = m->start.started_ms;
     return &m->progress;
 }
 
@@ -150,6 +158,7 @@ static void looked(void *arg, const struct control_reply *reply)
         }
     }
     controller_log_dirs_ask(p->c);
+    controller_starts_flush(p->c);
 }
 
 static void look(void *arg)
@@ -164,8 +173,9 @@ static void look(void *arg)
 void controller_progress_arm(struct controller *c)
 {
     struct controller_progress *p = c->progress;
-    bool has_moves = control_moving_count(c->core) > 0 || p->moves != NULL;
-    if (c->role == ROLE_ACTIVE && has_moves && !p->is_looking && !env_timer_is_active(&p->timer)) {
+    bool is_idle =
+        control_moving_count(c->core) == 0 && p->moves == NULL && controller_starts_is_settled(c);
+    if (c->role == ROLE_ACTIVE && !is_idle && !p->is_looking && !env_timer_is_active(&p->timer)) {
         env_timer_start(&p->timer, LOOK_MS);
     }
 }
@@ -191,6 +201,7 @@ void controller_progress_reset(struct controller *c)
         move_free(p, m);
     }
     controller_log_dirs_free(c);
+    controller_starts_reset(c);
 }
 
 void controller_progress_free(struct controller *c)

@@ -751,7 +751,7 @@ static void block_read(void *arg, const struct metastore_result *result)
     block.version = result->stat.version;
     controller_step(c, &(struct control_event){.kind = CONTROL_ON_PRODUCER_BLOCK,
                                                .block = result->err == 0 ? &block : NULL});
-    controller_legacy_load(c);
+    controller_starts_load(c);
 }
 
 static void deletions_changed(void *arg, enum metastore_event event, struct slice path)

@@ -1,0 +1,292 @@
+/*
+ * When running moves began, kept in the metastore so that a change of the controller does not make them
+ * young again: /klamm/moves/TOPIC:G holds those of partitions G*5000 to G*5000+4999, in the form of a
+ * node below /config (the partition's number and milliseconds since 1970, as text). A node is written
+ * again after the look that finds other moves in it, and removed when nothing of it moves.
+ * Invariant: one write is out for each node; a write that failed is tried again after the next look.
+ * Nothing waits for these writes, and nothing but what is shown depends on them. Runs on the driver's env.
+ */
+#include "broker/controller/private.h"
+
+#include <stdlib.h>
+
+#define GROUP_PARTITIONS 5000
+
+/* A start that was read. */
+struct found {
+    int32_t partition;
+    int64_t started_ms;
+};
+
+struct controller_starts_group {
+    char *name;        /* "topic:group" */
+    struct list moves; /* controller_start.link */
+    struct found *found;
+    int32_t found_count;
+    bool exists; /* as far as we know */
+    bool is_dirty;
+    bool is_out;
+    bool is_removing; /* the write that is out removes it */
+    bool is_refused;  /* said so; it is not tried again */
+    UT_hash_handle hh;
+};
+
+struct controller_starts {
+    struct controller_starts_group *groups;
+    int32_t reads_pending;
+};
+
+/* ---- groups ---- */
+
+static struct controller_starts_group *group_get(struct controller *c, struct slice name)
+{
+    struct controller_starts_group *g = NULL;
+    HASH_FIND(hh, c->starts->groups, name.ptr, name.len, g);
+    if (g == NULL) {
+        g = xalloc(sizeof *g);
+        g->name = slice_dup(name);
+        list_init(&g->moves);
+        HASH_ADD_KEYPTR(hh, c->starts->groups, g->name, name.len, g);
+    }
+    return g;
+}
+
+static void group_free(struct controller *c, struct controller_starts_group *g)
+{
+    HASH_DEL(c->starts->groups, g);
+    free(g->found);
+    free(g->name);
+    free(g);
+}
+
+void controller_starts_reset(struct controller *c)
+{
+    struct controller_starts_group *g = NULL;
+    struct controller_starts_group *next = NULL;
+    if (c->starts == NULL) {
+        return;
+    }
+    HASH_ITER(hh, c->starts->groups, g, next)
+    {
+        CHECK(list_is_empty(&g->moves));
+        group_free(c, g);
+    }
+    free(c->starts);
+    c->starts = NULL;
+}
+
+/* ---- moves ---- */
+
+void controller_starts_add(struct controller *c, struct controller_start *start,
+                           const struct control_moving *moving)
+{
+    char *name =
+        xasprintf("%.*s:%d", SLICE_ARG(moving->topic), moving->partition / GROUP_PARTITIONS);
+    struct controller_starts_group *g = group_get(c, slice_str(name));
+    free(name);
+    start->partition = moving->partition;
+    start->group = g;
+    for (int32_t i = 0; moving->is_resumed && i < g->found_count; i++) {
+        if (g->found[i].partition == moving->partition) {
+            start->started_ms = g->found[i].started_ms;
+        }
+    }
+    list_push_back(&g->moves, &start->link);
+    g->is_dirty = true;
+}
+
+void controller_starts_remove(struct controller_start *start)
+{
+    list_remove(&start->group->moves, &start->link);
+    start->group->is_dirty = true;
+}
+
+bool controller_starts_is_settled(const struct controller *c)
+{
+    const struct controller_starts_group *g = NULL;
+    for (g = c->starts == NULL ? NULL : c->starts->groups; g != NULL; g = g->hh.next) {
+        if (g->is_dirty && !g->is_refused) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* ---- writing ---- */
+
+static void written(void *arg, const struct metastore_result *result)
+{
+    struct controller *c = NULL;
+    void *item = NULL;
+    if (!controller_pending_end(arg, &c, &item)) {
+        return;
+    }
+    struct controller_starts_group *g = item;
+    g->is_out = false;
+    if (result->err == 0) {
+        g->exists = !g->is_removing;
+    } else if (result->err == -E_EXISTS || result->err == -E_NOT_FOUND) {
+        g->exists = result->err == -E_EXISTS;
+        g->is_dirty = !g->is_removing;
+    } else if (result->err == -E_UNKNOWN_OUTCOME) {
+        g->is_dirty = true;
+    } else if (result->err != -E_BAD_VERSION && result->err != -E_SESSION_EXPIRED) {
+        char *text =
+            xasprintf("the start of moves in %s is not kept: %s", g->name, error_name(result->err));
+        controller_log(c, CONTROL_WARNING, text);
+        free(text);
+        g->is_refused = true;
+    }
+}
+
+/* The moves of the group as the content of its node. */
+static void group_encode(struct buf *b, const struct controller_starts_group *g)
+{
+    struct model_setting *settings = xalloc((g->moves.count + 1) * sizeof *settings);
+    struct buf text; /* all numbers one after the other */
+    struct list_node *n = NULL;
+    int32_t count = 0;
+    buf_init(&text);
+    list_foreach (n, &g->moves) {
+        const struct controller_start *start = CONTAINER_OF(n, struct controller_start, link);
+        size_t at = text.len;
+        buf_putf(&text, "%d", start->partition);
+        settings[count].key.len = text.len - at;
+        at = text.len;
+        buf_putf(&text, "%lld", (long long)start->started_ms);
+        settings[count++].value.len = text.len - at;
+    }
+    const uint8_t *ptr = text.ptr;
+    for (int32_t i = 0; i < count; i++) {
+        settings[i].key.ptr = ptr;
+        settings[i].value.ptr = ptr + settings[i].key.len;
+        ptr += settings[i].key.len + settings[i].value.len;
+    }
+    metastore_config_encode(b, settings, count);
+    buf_deinit(&text);
+    free(settings);
+}
+
+static void group_write(struct controller *c, struct controller_starts_group *g)
+{
+    struct metastore_path path;
+    struct buf data;
+    bool is_empty = list_is_empty(&g->moves);
+    buf_init(&data);
+    if (!is_empty) {
+        group_encode(&data, g);
+    }
+    struct metastore_op ops[] = {
+        {.kind = METASTORE_CHECK,
+         .path = slice_str(METASTORE_CONTROLLER_EPOCH),
+         .version = c->epoch_version},
+        {.kind = is_empty    ? METASTORE_DELETE
+                 : g->exists ? METASTORE_SET
+                             : METASTORE_CREATE,
+         .path = metastore_path_child(&path, METASTORE_MOVES, slice_str(g->name)),
+         .data = buf_slice(&data),
+         .version = -1},
+    };
+    g->is_dirty = false;
+    g->is_out = true;
+    g->is_removing = is_empty;
+    metastore_multi(c->store, ops, 2, written, controller_pending_new(c, g));
+    buf_deinit(&data);
+}
+
+void controller_starts_flush(struct controller *c)
+{
+    struct controller_starts_group *g = NULL;
+    struct controller_starts_group *next = NULL;
+    HASH_ITER(hh, c->starts->groups, g, next)
+    {
+        bool is_empty = list_is_empty(&g->moves);
+        if (g->is_out || (!g->is_dirty && !is_empty)) {
+            continue;
+        }
+        if (is_empty && (!g->exists || g->is_refused)) {
+            group_free(c, g);
+        } else if (g->is_dirty && !g->is_refused) {
+            group_write(c, g);
+        }
+    }
+}
+
+/* ---- loading ---- */
+
+static void loaded_check(struct controller *c)
+{
+    if (c->starts->reads_pending == 0) {
+        controller_legacy_load(c);
+    }
+}
+
+/* Decimal digits alone; -1 when it is something else. */
+static int64_t number_of(struct slice text)
+{
+    int64_t number = text.len == 0 ? -1 : 0;
+    for (size_t i = 0; i < text.len && number >= 0; i++) {
+        int digit = text.ptr[i] - '0';
+        number = digit < 0 || digit > 9 || number > INT64_MAX / 100 ? -1 : number * 10 + digit;
+    }
+    return number;
+}
+
+static void start_take(void *arg, struct slice key, struct slice value)
+{
+    struct controller_starts_group *g = arg;
+    int64_t partition = number_of(key);
+    int64_t started_ms = number_of(value);
+    if (partition >= 0 && partition <= INT32_MAX && started_ms >= 0 &&
+        g->found_count < GROUP_PARTITIONS) {
+        g->found[g->found_count++] =
+            (struct found){.partition = (int32_t)partition, .started_ms = started_ms};
+    }
+}
+
+static void group_read(void *arg, const struct metastore_result *result)
+{
+    struct controller *c = NULL;
+    void *item = NULL;
+    if (!controller_pending_end(arg, &c, &item)) {
+        return;
+    }
+    struct controller_starts_group *g = item;
+    struct errmsg em;
+    if (result->err == 0) {
+        g->found = xalloc(GROUP_PARTITIONS * sizeof *g->found);
+        if (metastore_config_decode(result->data, start_take, g, &em) != 0) {
+            char *text =
+                xasprintf("the start of moves in %s cannot be read: %.300s", g->name, em.text);
+            controller_log(c, CONTROL_WARNING, text);
+            free(text);
+        }
+    }
+    c->starts->reads_pending--;
+    loaded_check(c);
+}
+
+static void groups_listed(void *arg, const struct metastore_result *result)
+{
+    struct controller *c = NULL;
+    void *item = NULL;
+    if (!controller_pending_end(arg, &c, &item)) {
+        return;
+    }
+    for (int32_t i = 0; result->err == 0 && i < result->child_count; i++) {
+        struct metastore_path path;
+        struct controller_starts_group *g = group_get(c, result->children[i]);
+        g->exists = g->is_dirty = true; /* what it says may be over */
+        c->starts->reads_pending++;
+        metastore_get(c->store, metastore_path_child(&path, METASTORE_MOVES, result->children[i]),
+                      NULL, NULL, group_read, controller_pending_new(c, g));
+    }
+    loaded_check(c);
+}
+
+void controller_starts_load(struct controller *c)
+{
+    c->starts = xalloc(sizeof *c->starts);
+    metastore_children(c->store, slice_str(METASTORE_MOVES), NULL, NULL, groups_listed,
+                       controller_pending_new(c, NULL));
+}

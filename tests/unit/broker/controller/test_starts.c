@@ -1,0 +1,115 @@
+/*
+ * When moves began: kept over failover, forgotten with the move, and no harm when it cannot be kept.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include "unit/broker/controller/cluster.h"
+#include "unit/broker/controller/moving.h"
+
+static void controller_kill(struct moving *m)
+{
+    int32_t id = cluster_wait_controller(m->k);
+    cluster_kill(m->k, id);
+    cluster_run(m->k, 2 * CLUSTER_SESSION_MS);
+    cluster_start(m->k, id);
+    (void)cluster_wait_controller(m->k);
+}
+
+/* S23: three controllers die; the move is as old as it was. */
+static void s23_a_new_controller_knows_when_it_began(void **state)
+{
+    (void)state;
+    struct moving m;
+    moving_start(&m, 6, 61);
+    int64_t started_ms = moving_look(&m)->started_ms;
+    cluster_run(m.k, 3000);
+    assert_string_equal(cluster_node(m.k, "/klamm/moves/"), "t:0;");
+    char *content = xasprintf("{\"version\":1,\"config\":{\"0\":\"%lld\"}}", (long long)started_ms);
+    assert_string_equal(cluster_node(m.k, "/klamm/moves/t:0"), content);
+    for (int32_t i = 0; i < 3; i++) {
+        controller_kill(&m);
+        assert_int_equal(moving_look(&m)->started_ms, started_ms);
+        cluster_run(m.k, 3000);
+        assert_string_equal(cluster_node(m.k, "/klamm/moves/t:0"), content);
+    }
+    free(content);
+    moving_cancel(&m);
+    cluster_run(m.k, 3000);
+    assert_string_equal(cluster_node(m.k, "/klamm/moves/"), "");
+    moving_end(&m);
+}
+
+/* What an earlier move of the partition left behind says nothing about the next. */
+static void a_move_that_begins_anew_is_young(void **state)
+{
+    (void)state;
+    struct moving m;
+    moving_start(&m, 4, 62);
+    cluster_run(m.k, 3000);
+    int64_t started_ms = moving_look(&m)->started_ms;
+    moving_cancel(&m);
+    moving_alter(&m, false); /* before the next look */
+    assert_true(moving_look(&m)->started_ms >= started_ms + 3000);
+    moving_end(&m);
+}
+
+/* Somebody removes the node, or writes what nobody can read. */
+static void damage_from_outside_is_written_over(void **state)
+{
+    (void)state;
+    struct moving m;
+    moving_start(&m, 6, 63);
+    cluster_run(m.k, 3000);
+    int64_t started_ms = moving_look(&m)->started_ms;
+    char *content = xasprintf("%s", cluster_node(m.k, "/klamm/moves/t:0"));
+    static const char *const bad[] = {
+        "", "{", "{\"version\":1,\"config\":{\"0\":\"x\",\"y\":\"1\",\"99999999999\":\"1\"}}"};
+    for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
+        assert_int_equal(cluster_change(m.k, METASTORE_SET, "/klamm/moves/t:0", bad[i]), 0);
+        controller_kill(&m);
+        assert_true(moving_look(&m)->started_ms > started_ms);
+        cluster_run(m.k, 3000);
+        assert_non_null(strstr(cluster_node(m.k, "/klamm/moves/t:0"), "{\"0\":\"1"));
+    }
+    assert_int_equal(cluster_change(m.k, METASTORE_CREATE, "/klamm/moves/gone:7", "{}"), 0);
+    assert_int_equal(cluster_change(m.k, METASTORE_DELETE, "/klamm/moves/t:0", ""), 0);
+    controller_kill(&m);
+    cluster_run(m.k, 3000);
+    assert_string_equal(cluster_node(m.k, "/klamm/moves/"), "t:0;");
+    free(content);
+    moving_end(&m);
+}
+
+/* The node vanishes under a controller that goes on. */
+static void a_node_that_vanished_is_made_again(void **state)
+{
+    (void)state;
+    struct moving m;
+    moving_start(&m, 4, 64);
+    cluster_run(m.k, 3000);
+    assert_int_equal(cluster_change(m.k, METASTORE_DELETE, "/klamm/moves/t:0", ""), 0);
+    moving_cancel(&m);
+    moving_alter(&m, false);
+    cluster_run(m.k, 4000);
+    assert_string_equal(cluster_node(m.k, "/klamm/moves/"), "t:0;");
+    moving_cancel(&m);
+    assert_int_equal(cluster_change(m.k, METASTORE_DELETE, "/klamm/moves/t:0", ""), 0);
+    cluster_run(m.k, 4000);
+    assert_string_equal(cluster_node(m.k, "/klamm/moves/"), "");
+    moving_end(&m);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(s23_a_new_controller_knows_when_it_began),
+        cmocka_unit_test(a_move_that_begins_anew_is_young),
+        cmocka_unit_test(damage_from_outside_is_written_over),
+        cmocka_unit_test(a_node_that_vanished_is_made_again),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
