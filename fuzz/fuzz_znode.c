@@ -17,7 +17,7 @@ static bool convert_topic(struct slice in, struct buf *out)
     struct model_topic topic = {0};
     bool is_good = metastore_topic_decode(in, slice_str("t"), &topic, NULL) == 0;
     if (is_good) {
-        metastore_topic_encode(out, &topic);
+        metastore_topic_encode(out, &topic, IBP_NEWEST);
     }
     model_topic_deinit(&topic);
     return is_good;
@@ -39,7 +39,7 @@ static bool convert_broker(struct slice in, struct buf *out)
     struct model_broker broker = {.id = 1};
     bool is_good = metastore_broker_decode(in, &broker, NULL) == 0;
     if (is_good) {
-        metastore_broker_encode(out, &broker, 0);
+        metastore_broker_encode(out, &broker, IBP_NEWEST, 0);
     }
     model_broker_deinit(&broker);
     return is_good;

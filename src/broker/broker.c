@@ -14,8 +14,10 @@
 #include "broker/controller/channel.h"
 #include "broker/controller/link.h"
 #include "broker/http.h"
+#include "broker/isr_store.h"
 #include "broker/metadata/metadata.h"
 #include "broker/metrics.h"
+#include "broker/producer_blocks.h"
 #include "broker/rebalance.h"
 #include "broker/replicas/replicas.h"
 #include "broker/session.h"
@@ -43,6 +45,7 @@ struct broker {
     struct env *controller_env;
     struct metastore_factory *factory;
     struct broker_config config; /* its numbers and callbacks; text and lists are below */
+    enum ibp level;              /* inter.broker.protocol.version */
     char *host;
     char *advertised_host;
     char *http_host; /* NULL = there is no HTTP port */
@@ -59,8 +62,10 @@ struct broker {
     struct broker_session *session;
     struct metastore *metastore; /* of the session; NULL while there is none */
     struct broker_strays *strays;
-    struct broker_withdrawal *withdrawal; /* NULL but before a registration that needs it */
-    struct broker_rebalance *rebalance;   /* NULL when it is switched off */
+    struct broker_isr_store *isr_store;    /* NULL at levels that ask the controller */
+    struct broker_producer_blocks *blocks; /* ditto */
+    struct broker_withdrawal *withdrawal;  /* NULL but before a registration that needs it */
+    struct broker_rebalance *rebalance;    /* NULL when it is switched off */
     struct broker_shutdown *shutdown;
     struct broker_http *http;          /* NULL = there is no HTTP port */
     struct controller_figures figures; /* as last gathered */
@@ -114,6 +119,12 @@ static bool hook_is_alive(void *arg, int32_t id)
     return metadata_broker_find(b->metadata, id) != NULL;
 }
 
+static bool hook_has_topic_id(void *arg, struct uuid id)
+{
+    const struct broker *b = arg;
+    return metadata_topic_find_id(b->metadata, id) != NULL;
+}
+
 static int32_t hook_controller(void *arg)
 {
     const struct broker *b = arg;
@@ -124,6 +135,13 @@ static int64_t hook_broker_epoch(void *arg)
 {
     const struct broker *b = arg;
     return b->epoch;
+}
+
+static bool hook_store_isr(void *arg, const char *topic, int32_t partition,
+                           const struct model_partition_state *state)
+{
+    const struct broker *b = arg;
+    return broker_isr_store_put(b->isr_store, slice_str(topic), partition, state);
 }
 
 static void hook_dir_failed(void *arg, const char *path, const char *reason)
@@ -265,6 +283,23 @@ static void on_connected(void *arg, struct metastore *m, const char *cluster_id)
     settings_attach(b->settings, m, &events, on_settings_loaded);
 }
 
+/* What this broker writes into the metastore itself, at levels that do not leave it to the controller. */
+static void store_start(struct broker *b)
+{
+    if (b->isr_store != NULL) {
+        broker_isr_store_start(b->isr_store, b->metastore);
+    }
+    if (b->blocks != NULL) {
+        broker_producer_blocks_start(b->blocks, b->metastore);
+    }
+}
+
+static void store_stop(struct broker *b)
+{
+    broker_isr_store_stop(b->isr_store);
+    broker_producer_blocks_stop(b->blocks);
+}
+
 static void on_registered(void *arg, int64_t epoch)
 {
     struct broker *b = arg;
@@ -274,6 +309,7 @@ static void on_registered(void *arg, int64_t epoch)
     }
     controller_link_set_epoch(b->controller, epoch);
     broker_strays_start(b->strays, b->metastore);
+    store_start(b);
     check_ready(b);
 }
 
@@ -288,6 +324,7 @@ static void on_lost(void *arg)
     }
     controller_link_set_epoch(b->controller, -1);
     broker_strays_stop(b->strays);
+    store_stop(b);
     b->metastore = NULL;
     settings_detach(b->settings);
 }
@@ -465,6 +502,7 @@ struct broker *broker_new(struct env *env, struct env *controller_env,
     }
     b->config.session_timeout_ms =
         config_get_number(settings_broker(b->settings), CONFIG_BROKER_SESSION_TIMEOUT_MS);
+    b->level = settings_level(b->settings);
     return b;
 }
 
@@ -476,9 +514,11 @@ static int replicas_start(struct broker *b, struct errmsg *em)
         .topic_config = hook_topic_config,
         .endpoint = hook_endpoint,
         .is_alive = hook_is_alive,
+        .has_topic_id = hook_has_topic_id,
         .controller = hook_controller,
         .broker_epoch = hook_broker_epoch,
         .dir_failed = hook_dir_failed,
+        .store_isr = hook_store_isr,
     };
     settings_fill_replicas(b->settings, &config);
     config.log_dirs = (const char *const *)b->log_dirs;
@@ -492,6 +532,7 @@ static void controller_start(struct broker *b)
     struct controller_config controller = {
         .broker_id = b->config.id,
         .listener = LISTENER,
+        .level = b->level,
         .session_timeout_ms = b->config.session_timeout_ms,
         .socket_timeout_ms =
             config_get_number(settings, CONFIG_BROKER_CONTROLLER_SOCKET_TIMEOUT_MS),
@@ -538,6 +579,7 @@ static int api_start(struct broker *b, struct errmsg *em)
         .replicas = b->replicas,
         .controller = b->controller,
         .channel = b->channel,
+        .blocks = b->blocks,
         .acls = b->config.acls,
         .arg = b,
         .cluster_id = on_cluster_id_asked,
@@ -565,6 +607,7 @@ static void session_start(struct broker *b)
         .env = b->env,
         .factory = b->factory,
         .timeout_ms = b->config.session_timeout_ms,
+        .level = b->level,
         .broker = &b->registration,
         .cluster_id = replicas_cluster_id(b->replicas),
     };
@@ -588,6 +631,10 @@ int broker_start(struct broker *b, const struct broker_events *events, struct er
     if (err < 0) {
         return err;
     }
+    b->isr_store =
+        ibp_has(b->level, IBP_ALTER_PARTITION) ? NULL : broker_isr_store_new(b->env, b->replicas);
+    b->blocks =
+        ibp_has(b->level, IBP_PRODUCER_ID_BLOCKS) ? NULL : broker_producer_blocks_new(b->config.id);
     b->channel = controller_channel_new(b->env, b->config.id, b->metadata);
     controller_start(b);
     err = api_start(b, em);
@@ -623,6 +670,7 @@ static void serving_end(struct broker *b, bool is_clean)
     b->controller = NULL;
     settings_detach(b->settings);
     broker_strays_stop(b->strays);
+    store_stop(b);
     controller_channel_free(b->channel);
     b->channel = NULL;
     api_free(b->api);
@@ -662,6 +710,7 @@ void broker_stop(struct broker *b, void (*done)(void *arg), void *arg)
     struct broker_shutdown_config config = {
         .env = b->env,
         .channel = b->channel,
+        .level = b->level,
         .broker_id = b->config.id,
         .broker_epoch = b->epoch,
         .timeout_ms = config_get_number(settings, CONFIG_BROKER_CONTROLLER_SOCKET_TIMEOUT_MS),
@@ -686,6 +735,8 @@ void broker_free(struct broker *b)
     withdrawal_end(b);
     broker_session_free(b->session, false);
     broker_strays_free(b->strays);
+    broker_isr_store_free(b->isr_store);
+    broker_producer_blocks_free(b->blocks);
     replicas_free(b->replicas);
     metadata_free(b->metadata);
     settings_free(b->settings);

@@ -290,7 +290,7 @@ static void node_create(struct broker_session *s)
     struct metastore_path path;
     struct buf json;
     buf_init(&json);
-    metastore_broker_encode(&json, s->config.broker, env_wall_ms(s->config.env));
+    metastore_broker_encode(&json, s->config.broker, s->config.level, env_wall_ms(s->config.env));
     struct metastore_op op = {.kind = METASTORE_CREATE,
                               .path = metastore_path_broker(&path, s->config.broker->id),
                               .data = buf_slice(&json),

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "model/cluster.h"
+#include "model/ibp.h"
 
 struct broker_session;
 struct env;
@@ -36,6 +37,7 @@ struct broker_session_config {
     struct env *env;
     struct metastore_factory *factory; /* borrowed */
     int64_t timeout_ms;
+    enum ibp level;                    /* inter.broker.protocol.version */
     const struct model_broker *broker; /* what is registered; borrowed */
     const char *cluster_id;            /* what the log directories say; NULL = nothing */
 };

@@ -10,8 +10,6 @@
 
 #include <stdlib.h>
 
-#define SHUTDOWN_VERSION 3
-
 struct broker_shutdown {
     struct broker_shutdown_config config;
     int32_t tries;
@@ -49,7 +47,7 @@ static void step(void *arg)
     req.broker_epoch = s->config.broker_epoch;
     struct controller_channel_call call = {
         .key = WIRE_KEY_CONTROLLED_SHUTDOWN,
-        .version = SHUTDOWN_VERSION,
+        .version = ibp_version(s->config.level, IBP_CALL_CONTROLLED_SHUTDOWN),
         .timeout_ms = s->config.timeout_ms,
         .done = answer_arrived,
         .arg = s,

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "env/env.h"
+#include "model/ibp.h"
 
 struct broker_shutdown;
 struct controller_channel;
@@ -12,6 +13,7 @@ struct controller_channel;
 struct broker_shutdown_config {
     struct env *env;
     struct controller_channel *channel; /* borrowed */
+    enum ibp level;                     /* inter.broker.protocol.version */
     int32_t broker_id;
     int64_t broker_epoch;
     int64_t timeout_ms;  /* of one try */

@@ -297,19 +297,6 @@ static void check_replica_times(struct reader *r)
     }
 }
 
-static void warn_of_protocol(struct reader *r)
-{
-    int key = CONFIG_BROKER_INTER_BROKER_PROTOCOL_VERSION;
-    const char *version = config_get_string(&r->config->set, key);
-    if (strncmp(version, "3.9", 3) != 0) {
-        char *text = xasprintf("inter.broker.protocol.version %s is not held to: klamm speaks 3.9, "
-                               "which brokers of earlier versions do not understand",
-                               version);
-        put_fault(r, &r->faults->warnings, r->origins[key], text);
-        free(text);
-    }
-}
-
 static void collect_settings(struct cmd_server_config *c)
 {
     c->settings = xalloc(CONFIG_BROKER_COUNT * sizeof *c->settings);
@@ -336,7 +323,6 @@ int cmd_server_config_parse(struct slice text, const struct cmd_server_sources *
         take_log_dirs(&r);
         check_zookeeper(&r);
         check_replica_times(&r);
-        warn_of_protocol(&r);
     }
     if (faults->errors.len > 0) {
         cmd_server_config_deinit(&config);

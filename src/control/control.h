@@ -18,6 +18,7 @@
 
 #include "base/arena.h"
 #include "model/cluster.h"
+#include "model/ibp.h"
 #include "model/kerr.h"
 
 struct control;
@@ -26,10 +27,10 @@ struct controller_report;
 struct control_config {
     int32_t broker_id;                  /* ours: the sender of all requests */
     uint64_t seed;                      /* placement and topic ids */
+    enum ibp level;                     /* inter.broker.protocol.version */
     int32_t partitions_default;         /* num.partitions */
     int32_t replication_factor_default; /* default.replication.factor */
     int32_t partitions_per_step;        /* bound of a step; 0 = 400 */
-    bool holds_legacy_moves; /* what /admin/reassign_partitions asks for waits (decision 9) */
 };
 
 /* ---------------------------------------------------------------- requests */

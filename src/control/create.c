@@ -243,7 +243,9 @@ static void topic_start(struct control *c, struct core_request *r, int32_t index
         control_request_done(c, r);
         return;
     }
-    created->topic_id = uuid_from_random(prng_u64(&c->prng), prng_u64(&c->prng));
+    if (ibp_has(c->config.level, IBP_TOPIC_IDS)) {
+        created->topic_id = uuid_from_random(prng_u64(&c->prng), prng_u64(&c->prng));
+    }
     create_write(c, op, list, count);
 }
 

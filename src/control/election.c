@@ -49,12 +49,14 @@ static void isr_alive(const struct control *c, const struct core_partition *p, s
     }
 }
 
-static void lead_uncleanly(struct model_partition_state *next, int32_t leader)
+static void lead_uncleanly(const struct control *c, struct model_partition_state *next,
+                           int32_t leader)
 {
     next->leader = leader;
     ids_clear(&next->isr);
     ids_add(&next->isr, leader);
-    next->recovery = MODEL_RECOVERING;
+    next->recovery =
+        ibp_has(c->config.level, IBP_RECOVERY_STATE) ? MODEL_RECOVERING : MODEL_RECOVERED;
     next->leader_epoch++;
 }
 
@@ -76,7 +78,7 @@ bool control_elect_repair(const struct control *c, const struct core_partition *
     if (p->topic->is_unclean_election_enabled) {
         leader = first_online(c, p);
         if (leader >= 0) {
-            lead_uncleanly(next, leader);
+            lead_uncleanly(c, next, leader);
             return true;
         }
     }
@@ -133,7 +135,7 @@ enum kerr control_elect_asked(const struct control *c, const struct core_partiti
     if (!p->has_state || leader < 0) {
         return KERR_ELIGIBLE_LEADERS_NOT_AVAILABLE;
     }
-    lead_uncleanly(next, leader);
+    lead_uncleanly(c, next, leader);
     return KERR_NONE;
 }
 

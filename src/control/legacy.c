@@ -137,7 +137,7 @@ void control_legacy_set(struct control *c, const struct control_legacy *legacy)
         return;
     }
     struct errmsg em;
-    bool is_held = c->config.holds_legacy_moves;
+    bool is_held = !ibp_has(c->config.level, IBP_REASSIGNMENTS); /* decision 9 */
     (void)errmsg_set(&em, E_OK, "/admin/reassign_partitions asks for %d moves%s", legacy->count,
                      is_held ? ": they wait until inter.broker.protocol.version is 2.4-IV0 or later"
                              : "");

@@ -205,7 +205,7 @@ static void topic_add(struct control *c, const struct control_topic_read *read)
     for (int32_t i = 0; read->states != NULL && i < t->partition_count; i++) {
         partition_load(c, t->partitions[i], read);
     }
-    t->needs_id = uuid_is_zero(node->id);
+    t->needs_id = uuid_is_zero(node->id) && ibp_has(c->config.level, IBP_TOPIC_IDS);
     if (t->needs_id || !t->has_partitions_node) {
         control_topic_dirty(c, t);
     }

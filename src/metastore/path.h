@@ -24,9 +24,11 @@
 #define METASTORE_LOG_DIR_EVENTS   "/log_dir_event_notification"
 #define METASTORE_ISR_CHANGES      "/isr_change_notification"
 #define METASTORE_MOVES            "/klamm/moves" /* ours: when running moves began */
+#define METASTORE_FEATURE          "/feature"
 /* Prefixes of sequential nodes. */
 #define METASTORE_CONFIG_CHANGE_NEW "/config/changes/config_change_"
 #define METASTORE_LOG_DIR_EVENT_NEW "/log_dir_event_notification/log_dir_event_"
+#define METASTORE_ISR_CHANGE_NEW    "/isr_change_notification/isr_change_"
 
 #define METASTORE_PATH_MAX 1024 /* bytes of a path */
 

@@ -112,9 +112,11 @@ static void put_endpoint(struct buf *b, const struct model_endpoint *e)
     free(text);
 }
 
-void metastore_broker_encode(struct buf *b, const struct model_broker *broker, int64_t wall_ms)
+void metastore_broker_encode(struct buf *b, const struct model_broker *broker, enum ibp level,
+                             int64_t wall_ms)
 {
     size_t start = b->len;
+    bool has_features = ibp_has(level, IBP_FEATURES);
     const struct model_endpoint *plain = NULL;
     buf_put_str(b, "{\"listener_security_protocol_map\":{");
     for (int32_t i = 0; i < broker->endpoint_count; i++) {
@@ -132,14 +134,15 @@ void metastore_broker_encode(struct buf *b, const struct model_broker *broker, i
         buf_put_str(b, i > 0 ? "," : "");
         put_endpoint(b, &broker->endpoints[i]);
     }
-    buf_put_str(b, "],\"jmx_port\":-1,\"features\":{},\"host\":");
+    buf_put_str(b, has_features ? "],\"jmx_port\":-1,\"features\":{},\"host\":"
+                                : "],\"jmx_port\":-1,\"host\":");
     if (plain != NULL) {
         metastore_json_put_text(b, slice_str(plain->host));
     } else {
         buf_put_str(b, "null");
     }
-    buf_putf(b, ",\"timestamp\":\"%lld\",\"port\":%d,\"version\":5", (long long)wall_ms,
-             plain == NULL ? -1 : plain->port);
+    buf_putf(b, ",\"timestamp\":\"%lld\",\"port\":%d,\"version\":%d", (long long)wall_ms,
+             plain == NULL ? -1 : plain->port, has_features ? 5 : 4);
     if (broker->rack != NULL) {
         buf_put_str(b, ",\"rack\":");
         metastore_json_put_text(b, slice_str(broker->rack));
@@ -459,6 +462,56 @@ int metastore_producer_block_decode(struct slice json, struct model_producer_blo
     if (err == 0) {
         block.broker = (int32_t)broker_id;
         *ret = block;
+    }
+    json_decref(root);
+    return err;
+}
+
+/* ---- features ---- */
+
+/* What a controller of the level writes: 0 and 1 are Kafka's "disabled" and "enabled". */
+struct features_form {
+    int version;
+    int status;
+};
+
+static struct features_form features_form(enum ibp level)
+{
+    return (struct features_form){.version = ibp_has(level, IBP_FEATURE_NODE_2) ? 2 : 1,
+                                  .status = ibp_has(level, IBP_FEATURES) ? 1 : 0};
+}
+
+void metastore_features_encode(struct buf *b, enum ibp level)
+{
+    struct features_form form = features_form(level);
+    buf_putf(b, "{\"version\":%d,\"status\":%d,\"features\":{}}", form.version, form.status);
+}
+
+int metastore_features_check(struct slice json, enum ibp level, bool *ret_is_outdated,
+                             struct errmsg *em)
+{
+    struct features_form form = features_form(level);
+    json_t *root;
+    int64_t version = 0;
+    int64_t status = 0;
+    json_t *features = NULL;
+    int err = metastore_json_parse(json, &root, em);
+    if (err != 0) {
+        return err;
+    }
+    err = metastore_json_int(root, "version", METASTORE_JSON_ID, &version, em);
+    if (err == 0) {
+        err = metastore_json_int(root, "status", METASTORE_JSON_ID, &status, em);
+    }
+    if (err == 0) {
+        err = metastore_json_child(root, "features", JSON_OBJECT, &features, em);
+    }
+    if (err == 0 && version != 1 && version != 2) {
+        err = errmsg_set(em, E_UNSUPPORTED, "features of version %lld", (long long)version);
+    }
+    if (err == 0) {
+        *ret_is_outdated =
+            json_object_size(features) == 0 && (version != form.version || status != form.status);
     }
     json_decref(root);
     return err;

@@ -14,6 +14,7 @@
 #include "base/buf.h"
 #include "base/error.h"
 #include "model/cluster.h"
+#include "model/ibp.h"
 
 /* /cluster/id */
 void metastore_cluster_id_encode(struct buf *b, struct slice id);
@@ -34,15 +35,18 @@ void metastore_controller_epoch_encode(struct buf *b, int32_t epoch);
 int metastore_controller_epoch_decode(struct slice text, int32_t *ret_epoch,
                                       struct errmsg *em) MUST_CHECK;
 
-/* /brokers/ids/N: written as version 5, read as 1 to 5. */
-void metastore_broker_encode(struct buf *b, const struct model_broker *broker, int64_t wall_ms);
+/* /brokers/ids/N: written as version 5, or 4 where the level has no features; read as 1 to 5. */
+void metastore_broker_encode(struct buf *b, const struct model_broker *broker, enum ibp level,
+                             int64_t wall_ms);
 int metastore_broker_decode(struct slice json, struct model_broker *ret,
                             struct errmsg *em) MUST_CHECK;
 
 /* /brokers/topics/T: written as version 3 with topic_id when there is one, and with our own key
- * original_replicas (design decision 1) when a partition has one. Partitions must be 0..n-1, and
- * adding and removing lists must be disjoint parts of the replicas. */
-void metastore_topic_encode(struct buf *b, const struct model_topic *topic);
+ * original_replicas (design decision 1) when a partition has one. Where the level has no moves it is
+ * written as version 1, without the maps of moves; a move that is there nevertheless is kept, in
+ * version 3. Partitions must be 0..n-1, and adding and removing lists must be disjoint parts of the
+ * replicas. */
+void metastore_topic_encode(struct buf *b, const struct model_topic *topic, enum ibp level);
 int metastore_topic_decode(struct slice json, struct slice name, struct model_topic *ret,
                            struct errmsg *em) MUST_CHECK;
 
@@ -86,6 +90,20 @@ void metastore_legacy_moves_free(struct metastore_legacy_move *moves, int32_t co
  * replicas. */
 int metastore_partitions_decode(struct slice json, struct metastore_legacy_move **ret_partitions,
                                 int32_t *ret_count, struct errmsg *em) MUST_CHECK;
+/* /isr_change_notification/isr_change_N */
+struct metastore_partition_name {
+    struct slice topic;
+    int32_t partition;
+};
+void metastore_isr_change_encode(struct buf *b, const struct metastore_partition_name *list,
+                                 int32_t count);
+
+/* /feature, of which klamm knows no entry: as a controller of this level leaves it. */
+void metastore_features_encode(struct buf *b, enum ibp level);
+/* Whether what is stored has to be written as metastore_features_encode says: not when it is so
+ * already, and not when it has entries, which are for others to change. */
+int metastore_features_check(struct slice json, enum ibp level, bool *ret_is_outdated,
+                             struct errmsg *em) MUST_CHECK;
 
 /* /log_dir_event_notification/log_dir_event_N */
 void metastore_log_dir_event_encode(struct buf *b, int32_t broker_id);

@@ -103,13 +103,17 @@ static void put_list_map(struct buf *b, const struct model_topic *topic, enum to
     buf_put_str(b, "}");
 }
 
-void metastore_topic_encode(struct buf *b, const struct model_topic *topic)
+void metastore_topic_encode(struct buf *b, const struct model_topic *topic, enum ibp level)
 {
     size_t start = b->len;
-    buf_put_str(b, "{\"version\":3");
+    bool has_moves = ibp_has(level, IBP_REASSIGNMENTS) || topic_has_list(topic, LIST_ADDING) ||
+                     topic_has_list(topic, LIST_REMOVING);
+    buf_put_str(b, has_moves ? "{\"version\":3" : "{\"version\":1");
     put_list_map(b, topic, LIST_REPLICAS);
-    put_list_map(b, topic, LIST_ADDING);
-    put_list_map(b, topic, LIST_REMOVING);
+    if (has_moves) {
+        put_list_map(b, topic, LIST_ADDING);
+        put_list_map(b, topic, LIST_REMOVING);
+    }
     if (!uuid_is_zero(topic->id)) {
         char text[UUID_TEXT_SIZE];
         uuid_format(topic->id, text);
@@ -229,6 +233,22 @@ int metastore_topic_decode(struct slice json, struct slice name, struct model_to
     }
     json_decref(root);
     return err;
+}
+
+/* ---- changed in-sync sets ---- */
+
+void metastore_isr_change_encode(struct buf *b, const struct metastore_partition_name *list,
+                                 int32_t count)
+{
+    size_t start = b->len;
+    buf_put_str(b, "{\"version\":1,\"partitions\":[");
+    for (int32_t i = 0; i < count; i++) {
+        buf_put_str(b, i > 0 ? ",{\"topic\":" : "{\"topic\":");
+        metastore_json_put_text(b, list[i].topic);
+        buf_putf(b, ",\"partition\":%d}", list[i].partition);
+    }
+    buf_put_str(b, "]}");
+    metastore_json_end(b, start);
 }
 
 /* ---- partition states ---- */

@@ -150,8 +150,8 @@ static const struct config_def broker_defs[] =
                            "|3.8|3.8-IV0"
                            "|3.9|3.9-IV0",
                 .fallback = CONFIG_KEY_NONE,
-                .doc = "The protocol level between brokers. klamm understands all of them and "
-                       "always speaks 3.9.",
+                .doc = "What brokers may say to each other and store, while some of them run an "
+                       "older release; every level is understood.",
             },
         [CONFIG_BROKER_NUM_PARTITIONS] =
             {

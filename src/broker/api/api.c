@@ -220,6 +220,7 @@ int api_new(const struct api_parts *parts, struct api **ret_api, struct errmsg *
     struct api *a = xalloc(sizeof *a);
     const struct config_set *settings = settings_broker(parts->settings);
     a->parts = *parts;
+    a->level = settings_level(parts->settings);
     list_init(&a->requests);
     list_init(&a->pool);
     a->budget.max = (size_t)config_get_number(settings, CONFIG_BROKER_QUEUED_MAX_REQUEST_BYTES);

@@ -15,6 +15,7 @@
 struct api;
 struct buf;
 struct auth_acls;
+struct broker_producer_blocks;
 struct controller_channel;
 struct controller_link;
 struct metadata;
@@ -32,7 +33,9 @@ struct api_parts {
     struct replicas *replicas;
     struct controller_link *controller;
     struct controller_channel *channel; /* to the active controller */
-    const struct auth_acls *acls;       /* NULL = everybody may do everything */
+    /* Where blocks of producer ids come from below 3.0-IV0; NULL = from the controller. */
+    struct broker_producer_blocks *blocks;
+    const struct auth_acls *acls; /* NULL = everybody may do everything */
     void *arg;
     /* "" while unknown. Borrowed. */
     const char *(*cluster_id)(void *arg);

@@ -1,6 +1,6 @@
 /*
- * ApiVersions (protocol.md 5.1): what we advertise is the table of rows.c, filtered by nothing, so all
- * brokers of one cluster say the same.
+ * ApiVersions (protocol.md 5.1): what we advertise is the table of rows.c, without the calls about
+ * moves where inter.broker.protocol.version has none (design decision 9).
  */
 #include "broker/api/api_versions.h"
 
@@ -26,6 +26,13 @@ static bool is_software_name(struct slice s)
     return true;
 }
 
+static bool is_advertised(const struct api_request *r, int16_t key)
+{
+    bool is_about_moves = key == WIRE_KEY_ALTER_PARTITION_REASSIGNMENTS ||
+                          key == WIRE_KEY_LIST_PARTITION_REASSIGNMENTS;
+    return !is_about_moves || ibp_has(r->api->level, IBP_REASSIGNMENTS);
+}
+
 static void answer(struct api_request *r, int16_t error)
 {
     struct wire_api_versions_response resp;
@@ -36,11 +43,14 @@ static void answer(struct api_request *r, int16_t error)
         api_close(r);
         return;
     }
-    resp.api_keys_count = api_row_count;
+    resp.api_keys_count = 0;
     for (int32_t i = 0; i < api_row_count; i++) {
-        resp.api_keys[i].api_key = api_rows[i].key;
-        resp.api_keys[i].min_version = api_rows[i].min_version;
-        resp.api_keys[i].max_version = api_rows[i].max_version;
+        if (is_advertised(r, api_rows[i].key)) {
+            struct wire_api_versions_response_api_keys *out = &resp.api_keys[resp.api_keys_count++];
+            out->api_key = api_rows[i].key;
+            out->min_version = api_rows[i].min_version;
+            out->max_version = api_rows[i].max_version;
+        }
     }
     api_respond(r, &resp);
 }

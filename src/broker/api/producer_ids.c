@@ -7,6 +7,7 @@
 #include "base/list.h"
 #include "broker/api/api.h"
 #include "broker/controller/channel.h"
+#include "broker/producer_blocks.h"
 #include "wire/allocate_producer_ids.h"
 
 #include <stdlib.h>
@@ -62,24 +63,28 @@ static void waiters_answer(struct producer_ids *p, int err)
 
 static void block_ask(struct producer_ids *p);
 
-static void block_arrived(void *arg, int err, const void *body)
+static void block_taken(void *arg, int err, int64_t start, int64_t count)
 {
     struct producer_ids *p = arg;
-    const struct wire_allocate_producer_ids_response *resp = body;
     p->is_asked = false;
-    bool is_ok = err == 0 && resp->error_code == 0 && resp->producer_id_start >= 0 &&
-                 resp->producer_id_len > 0 &&
-                 resp->producer_id_start <= INT64_MAX - resp->producer_id_len;
-    if (!is_ok) {
+    if (err != 0 || start < 0 || count <= 0 || start > INT64_MAX - count) {
         waiters_answer(p, -E_NOT_AVAILABLE);
         return;
     }
-    p->next = resp->producer_id_start;
-    p->end = p->next + resp->producer_id_len;
+    p->next = start;
+    p->end = start + count;
     waiters_answer(p, 0);
     if (!list_is_empty(&p->waiting)) {
         block_ask(p);
     }
+}
+
+static void block_arrived(void *arg, int err, const void *body)
+{
+    const struct wire_allocate_producer_ids_response *resp = body;
+    bool is_ok = err == 0 && resp->error_code == 0;
+    block_taken(arg, is_ok ? 0 : -E_NOT_AVAILABLE, is_ok ? resp->producer_id_start : -1,
+                is_ok ? resp->producer_id_len : 0);
 }
 
 static void block_ask(struct producer_ids *p)
@@ -95,7 +100,10 @@ static void block_ask(struct producer_ids *p)
         .arg = p,
     };
     p->is_asked = true;
-    if (controller_channel_call(p->parts->channel, &call, &req) < 0) {
+    int err = p->parts->blocks != NULL
+                  ? broker_producer_blocks_take(p->parts->blocks, block_taken, p)
+                  : controller_channel_call(p->parts->channel, &call, &req);
+    if (err < 0) {
         p->is_asked = false;
         waiters_answer(p, -E_NOT_AVAILABLE);
     }

@@ -11,6 +11,29 @@
 #include "broker/controller/report.h"
 #include "wire/list_partition_reassignments.h"
 
+/* Why a request that may come from anybody is refused as a whole. */
+struct refusal {
+    int16_t error; /* KERR_NONE: it is not */
+    struct errmsg em;
+};
+
+/* Below 2.4-IV0 no move is accepted: brokers of that level would not keep it (design decision 9). */
+static struct refusal refusal_of(const struct api_request *r, enum auth_operation operation)
+{
+    struct refusal refusal = {.error = KERR_NONE};
+    if (!api_is_allowed_on_cluster(r, operation)) {
+        refusal.error = KERR_CLUSTER_AUTHORIZATION_FAILED;
+        (void)errmsg_set(&refusal.em, E_OK, "%s on the cluster is not allowed",
+                         operation == AUTH_OPERATION_ALTER ? "ALTER" : "DESCRIBE");
+    } else if (!ibp_has(r->api->level, IBP_REASSIGNMENTS)) {
+        refusal.error = KERR_UNSUPPORTED_VERSION;
+        (void)errmsg_set(&refusal.em, E_OK,
+                         "inter.broker.protocol.version %s has no moves; they need 2.4 or later",
+                         ibp_name(r->api->level));
+    }
+    return refusal;
+}
+
 /* ---- alter ---- */
 
 static int64_t alter_count(const struct wire_alter_partition_reassignments_request *req)
@@ -110,9 +133,9 @@ static void alter_flatten(struct controller_ask *call,
 
 void api_handle_alter_partition_reassignments(struct api_request *r, const void *body)
 {
-    if (!api_is_allowed_on_cluster(r, AUTH_OPERATION_ALTER)) {
-        alter_answer(r, NULL, KERR_CLUSTER_AUTHORIZATION_FAILED,
-                     "ALTER on the cluster is not allowed");
+    struct refusal refusal = refusal_of(r, AUTH_OPERATION_ALTER);
+    if (refusal.error != KERR_NONE) {
+        alter_answer(r, NULL, refusal.error, refusal.em.text);
         return;
     }
     struct controller_ask *call = controller_ask_new(CONTROL_ALTER_REASSIGNMENTS);
@@ -174,12 +197,13 @@ static void list_done(struct api_request *r, const struct control_reply *reply)
 
 /* Refused: what was asked for is echoed with empty lists. */
 static void list_refuse(struct api_request *r,
-                        const struct wire_list_partition_reassignments_request *req)
+                        const struct wire_list_partition_reassignments_request *req,
+                        const struct refusal *refusal)
 {
     struct wire_list_partition_reassignments_response resp;
     wire_list_partition_reassignments_response_init(&resp);
-    resp.error_code = KERR_CLUSTER_AUTHORIZATION_FAILED;
-    resp.error_message = slice_str("DESCRIBE on the cluster is not allowed");
+    resp.error_code = refusal->error;
+    resp.error_message = slice_str(refusal->em.text);
     resp.topics_count = MAX(req->topics_count, 0);
     resp.topics = api_array(r, resp.topics_count, sizeof *resp.topics);
     for (int32_t i = 0; resp.topics != NULL && i < resp.topics_count; i++) {
@@ -226,8 +250,9 @@ static void list_flatten(struct controller_ask *call,
 
 void api_handle_list_partition_reassignments(struct api_request *r, const void *body)
 {
-    if (!api_is_allowed_on_cluster(r, AUTH_OPERATION_DESCRIBE)) {
-        list_refuse(r, body);
+    struct refusal refusal = refusal_of(r, AUTH_OPERATION_DESCRIBE);
+    if (refusal.error != KERR_NONE) {
+        list_refuse(r, body, &refusal);
         return;
     }
     struct controller_ask *call = controller_ask_new(CONTROL_LIST_REASSIGNMENTS);

@@ -13,6 +13,7 @@
 #include "base/list.h"
 #include "broker/api/api.h"
 #include "broker/api/errors.h"
+#include "model/ibp.h"
 #include "model/kerr.h"
 #include "net/net.h"
 #include "wire/header.h"
@@ -51,6 +52,7 @@ struct api_request {
 
 struct api {
     struct api_parts parts; /* what they point to is borrowed */
+    enum ibp level;         /* inter.broker.protocol.version */
     struct net_server *server;
     struct budget budget; /* request frames */
     struct list requests; /* parked */

@@ -128,6 +128,7 @@ void settings_fill_replicas(const struct settings *s, struct replicas_config *re
 {
     replicas_config_default(ret_config);
     ret_config->broker_id = s->broker_id;
+    ret_config->level = settings_level(s);
     ret_config->lag_time_max_ms = broker_i64(s, CONFIG_BROKER_REPLICA_LAG_TIME_MAX_MS);
     ret_config->fetch_wait_max_ms = broker_i32(s, CONFIG_BROKER_REPLICA_FETCH_WAIT_MAX_MS);
     ret_config->fetch_min_bytes = broker_i32(s, CONFIG_BROKER_REPLICA_FETCH_MIN_BYTES);
@@ -142,6 +143,16 @@ void settings_fill_replicas(const struct settings *s, struct replicas_config *re
     ret_config->flush_checkpoint_ms = broker_i64(s, CONFIG_BROKER_LOG_FLUSH_CHECKPOINT_MS);
     ret_config->retention_check_ms = broker_i64(s, CONFIG_BROKER_LOG_RETENTION_CHECK_MS);
     ret_config->file_delete_delay_ms = broker_i64(s, CONFIG_BROKER_LOG_SEGMENT_DELETE_DELAY_MS);
+}
+
+enum ibp settings_level(const struct settings *s)
+{
+    enum ibp level = IBP_NEWEST;
+    const char *text =
+        config_get_string(settings_broker(s), CONFIG_BROKER_INTER_BROKER_PROTOCOL_VERSION);
+    int err = ibp_parse(slice_str(text), &level);
+    CHECK(err == 0); /* the set holds only what the property accepts */
+    return level;
 }
 
 void settings_fill_rates(const struct settings *s, struct replicas_rates *ret_rates)

@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/slice.h"
 #include "model/config.h"
+#include "model/ibp.h"
 
 struct metastore;
 struct replicas_config;
@@ -36,6 +37,8 @@ int settings_put(struct settings *s, const char *key, const char *value,
 
 /* The broker's effective values. */
 const struct config_set *settings_broker(const struct settings *s);
+/* inter.broker.protocol.version. */
+enum ibp settings_level(const struct settings *s);
 /* The cluster's dynamic defaults; their own values are what /config/brokers/<default> holds. */
 const struct config_set *settings_broker_default(const struct settings *s);
 /* The topic's effective values; an unknown topic has the broker's. Borrowed until the loop is next

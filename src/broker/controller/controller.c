@@ -299,6 +299,7 @@ struct controller *controller_new(struct env *env, struct metastore_factory *fac
     c->core = control_new(&(struct control_config){
         .broker_id = config->broker_id,
         .seed = env_random_u64(env),
+        .level = config->level,
         .partitions_default = config->partitions_default,
         .replication_factor_default = config->replication_factor_default,
     });

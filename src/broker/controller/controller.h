@@ -26,6 +26,7 @@ struct controller_config {
     int32_t broker_id;
     const char *listener;               /* inter.broker.listener.name: where brokers are reached;
                                            copied */
+    enum ibp level;                     /* inter.broker.protocol.version */
     int64_t session_timeout_ms;         /* zookeeper.session.timeout.ms */
     int64_t socket_timeout_ms;          /* controller.socket.timeout.ms */
     int32_t partitions_default;         /* num.partitions */

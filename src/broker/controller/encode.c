@@ -1,6 +1,7 @@
 /*
- * The controller's requests as Kafka's bytes, in the versions of inter.broker.protocol.version 3.4 and
- * later: LeaderAndIsr 7, StopReplica 4, UpdateMetadata 8 (docs/spec/zookeeper-mode.md 7 to 9, 12).
+ * The controller's requests as Kafka's bytes, in the versions of its inter.broker.protocol.version
+ * (docs/spec/zookeeper-mode.md 7 to 9, 12). What a version has no field for is left out. StopReplica
+ * says once for all its partitions whether they are deleted, below version 3.
  * Pure but for memory.
  */
 #include "broker/controller/private.h"
@@ -10,10 +11,9 @@
 #include "wire/stop_replica.h"
 #include "wire/update_metadata.h"
 
-#define LEADER_AND_ISR_VERSION  7
-#define STOP_REPLICA_VERSION    4
-#define UPDATE_METADATA_VERSION 8
-#define ENCODE_BYTES_MAX        ((size_t)1 << 30)
+#define ENCODE_BYTES_MAX         ((size_t)1 << 30)
+#define STOP_REPLICA_WITH_EPOCHS 3 /* the first version that tells leader epochs */
+#define LEADER_AND_ISR_WITH_IDS  5 /* the first version that is answered by topic id */
 
 static void *array(struct arena *a, int32_t count, size_t size)
 {
@@ -103,9 +103,9 @@ static void leaders_fill(struct wire_leader_and_isr_request *m, const struct con
     }
 }
 
-static void leader_and_isr_encode(struct buf *b, const struct control_send *send,
-                                  struct wire_leader_and_isr_request *m, const char *listener,
-                                  struct arena *a)
+static void leader_and_isr_fill(struct wire_leader_and_isr_request *m,
+                                const struct control_send *send, const char *listener,
+                                struct arena *a)
 {
     m->topic_states = array(a, topic_count(send), sizeof *m->topic_states);
     m->topic_states_count = 0;
@@ -124,13 +124,34 @@ static void leader_and_isr_encode(struct buf *b, const struct control_send *send
         at += count;
     }
     leaders_fill(m, send, listener, a);
-    wire_leader_and_isr_request_encode(m, b, LEADER_AND_ISR_VERSION);
 }
 
 /* ---- StopReplica ---- */
 
-static void stop_replica_encode(struct buf *b, const struct control_send *send,
-                                struct wire_stop_replica_request *m, struct arena *a)
+/* Versions 1 and 2. The core never mixes deletions with others in one request. */
+static void stop_replica_fill_flat(struct wire_stop_replica_request *m,
+                                   const struct control_send *send, struct arena *a)
+{
+    m->topics = array(a, topic_count(send), sizeof *m->topics);
+    m->topics_count = 0;
+    m->delete_partitions = send->partition_count > 0 && send->partitions[0].is_delete;
+    for (int32_t at = 0; at < send->partition_count;) {
+        int32_t count = run_length(send, at);
+        struct wire_stop_replica_request_topics *t = &m->topics[m->topics_count++];
+        int32_t *indexes = array(a, count, sizeof *indexes);
+        for (int32_t i = 0; i < count; i++) {
+            CHECK(send->partitions[at + i].is_delete == m->delete_partitions);
+            indexes[i] = send->partitions[at + i].partition;
+        }
+        *t = (struct wire_stop_replica_request_topics){.name = send->partitions[at].topic,
+                                                       .partition_indexes = indexes,
+                                                       .partition_indexes_count = count};
+        at += count;
+    }
+}
+
+static void stop_replica_fill(struct wire_stop_replica_request *m, const struct control_send *send,
+                              struct arena *a)
 {
     m->topic_states = array(a, topic_count(send), sizeof *m->topic_states);
     m->topic_states_count = 0;
@@ -152,7 +173,6 @@ static void stop_replica_encode(struct buf *b, const struct control_send *send,
         }
         at += count;
     }
-    wire_stop_replica_request_encode(m, b, STOP_REPLICA_VERSION);
 }
 
 /* ---- UpdateMetadata ---- */
@@ -197,8 +217,8 @@ static void brokers_fill(struct wire_update_metadata_request *m, const struct co
     }
 }
 
-static void update_metadata_encode(struct buf *b, const struct control_send *send,
-                                   struct wire_update_metadata_request *m, struct arena *a)
+static void update_metadata_fill(struct wire_update_metadata_request *m,
+                                 const struct control_send *send, struct arena *a)
 {
     m->topic_states = array(a, topic_count(send), sizeof *m->topic_states);
     m->topic_states_count = 0;
@@ -217,7 +237,6 @@ static void update_metadata_encode(struct buf *b, const struct control_send *sen
         at += count;
     }
     brokers_fill(m, send, a);
-    wire_update_metadata_request_encode(m, b, UPDATE_METADATA_VERSION);
 }
 
 /* ---- any ---- */
@@ -229,14 +248,15 @@ static int16_t key_of(enum control_send_kind kind)
                                                : WIRE_KEY_UPDATE_METADATA;
 }
 
-static int16_t version_of(enum control_send_kind kind)
+static int16_t version_of(enum control_send_kind kind, enum ibp level)
 {
-    return kind == CONTROL_SEND_LEADER_AND_ISR ? LEADER_AND_ISR_VERSION
-           : kind == CONTROL_SEND_STOP_REPLICA ? STOP_REPLICA_VERSION
-                                               : UPDATE_METADATA_VERSION;
+    return ibp_version(level, kind == CONTROL_SEND_LEADER_AND_ISR ? IBP_CALL_LEADER_AND_ISR
+                              : kind == CONTROL_SEND_STOP_REPLICA ? IBP_CALL_STOP_REPLICA
+                                                                  : IBP_CALL_UPDATE_METADATA);
 }
 
-static void header_encode(struct buf *b, enum control_send_kind kind, int32_t controller_id)
+static void header_encode(struct buf *b, enum control_send_kind kind, int16_t version,
+                          int32_t controller_id)
 {
     struct buf client_id;
     buf_init(&client_id);
@@ -244,7 +264,7 @@ static void header_encode(struct buf *b, enum control_send_kind kind, int32_t co
     struct wire_request_header header;
     wire_request_header_init(&header);
     header.api_key = key_of(kind);
-    header.api_version = version_of(kind);
+    header.api_version = version;
     header.client_id = buf_slice(&client_id);
     wire_request_header_write(&header, b);
     buf_deinit(&client_id);
@@ -254,22 +274,29 @@ void controller_encode(struct buf *b, const struct control_send *send,
                        const struct controller_sender *sender)
 {
     struct arena a;
+    int16_t version = version_of(send->kind, sender->level);
     arena_init(&a, ENCODE_BYTES_MAX);
-    header_encode(b, send->kind, sender->controller_id);
+    header_encode(b, send->kind, version, sender->controller_id);
     if (send->kind == CONTROL_SEND_LEADER_AND_ISR) {
         struct wire_leader_and_isr_request m;
         wire_leader_and_isr_request_init(&m);
         m.controller_id = sender->controller_id;
         m.controller_epoch = send->controller_epoch;
         m.broker_epoch = sender->broker_epoch;
-        leader_and_isr_encode(b, send, &m, sender->listener, &a);
+        leader_and_isr_fill(&m, send, sender->listener, &a);
+        wire_leader_and_isr_request_encode(&m, b, version);
     } else if (send->kind == CONTROL_SEND_STOP_REPLICA) {
         struct wire_stop_replica_request m;
         wire_stop_replica_request_init(&m);
         m.controller_id = sender->controller_id;
         m.controller_epoch = send->controller_epoch;
         m.broker_epoch = sender->broker_epoch;
-        stop_replica_encode(b, send, &m, &a);
+        if (version < STOP_REPLICA_WITH_EPOCHS) {
+            stop_replica_fill_flat(&m, send, &a);
+        } else {
+            stop_replica_fill(&m, send, &a);
+        }
+        wire_stop_replica_request_encode(&m, b, version);
     } else {
         struct wire_update_metadata_request m;
         wire_update_metadata_request_init(&m);
@@ -279,19 +306,44 @@ void controller_encode(struct buf *b, const struct control_send *send,
         if (send->partition_count == 0) {
             controller_limits_fill(sender->limits, &m);
         }
-        update_metadata_encode(b, send, &m, &a);
+        update_metadata_fill(&m, send, &a);
+        wire_update_metadata_request_encode(&m, b, version);
     }
     arena_deinit(&a);
 }
 
 /* ---- answers ---- */
 
-static int leader_and_isr_answer(struct reader *r, struct arena *a, struct control_event *event)
+static int answers_by_name(const struct wire_leader_and_isr_response *m, struct arena *a,
+                           struct control_event *event)
+{
+    int32_t count = MAX(m->partition_errors_count, 0);
+    struct control_answer_partition *list = arena_array(a, (size_t)count + 1, sizeof *list);
+    if (list == NULL) {
+        return -E_TOO_LARGE;
+    }
+    for (int32_t i = 0; i < count; i++) {
+        list[i] =
+            (struct control_answer_partition){.topic = m->partition_errors[i].topic_name,
+                                              .partition = m->partition_errors[i].partition_index,
+                                              .error = m->partition_errors[i].error_code};
+    }
+    event->error = m->error_code;
+    event->answers = list;
+    event->answer_count = m->error_code == 0 ? count : 0;
+    return 0;
+}
+
+static int leader_and_isr_answer(struct reader *r, int16_t version, struct arena *a,
+                                 struct control_event *event)
 {
     struct wire_leader_and_isr_response m;
-    int err = wire_leader_and_isr_response_decode(&m, r, LEADER_AND_ISR_VERSION, a);
+    int err = wire_leader_and_isr_response_decode(&m, r, version, a);
     if (err != 0) {
         return err;
+    }
+    if (version < LEADER_AND_ISR_WITH_IDS) {
+        return answers_by_name(&m, a, event);
     }
     int32_t total = 0;
     for (int32_t i = 0; i < m.topics_count; i++) {
@@ -316,10 +368,11 @@ static int leader_and_isr_answer(struct reader *r, struct arena *a, struct contr
     return 0;
 }
 
-static int stop_replica_answer(struct reader *r, struct arena *a, struct control_event *event)
+static int stop_replica_answer(struct reader *r, int16_t version, struct arena *a,
+                               struct control_event *event)
 {
     struct wire_stop_replica_response m;
-    int err = wire_stop_replica_response_decode(&m, r, STOP_REPLICA_VERSION, a);
+    int err = wire_stop_replica_response_decode(&m, r, version, a);
     if (err != 0) {
         return err;
     }
@@ -340,25 +393,26 @@ static int stop_replica_answer(struct reader *r, struct arena *a, struct control
     return 0;
 }
 
-int controller_decode_answer(struct slice payload, enum control_send_kind kind, struct arena *a,
+int controller_decode_answer(struct slice payload, enum ibp level, struct arena *a,
                              struct control_event *event)
 {
     struct reader r;
     struct wire_response_header header;
+    enum control_send_kind kind = event->send_kind;
+    int16_t version = version_of(kind, level);
     reader_init(&r, payload);
-    int err = wire_response_header_read(&header, &r, key_of(kind), version_of(kind));
-    event->send_kind = kind;
+    int err = wire_response_header_read(&header, &r, key_of(kind), version);
     if (err != 0) {
         return err;
     }
     if (kind == CONTROL_SEND_LEADER_AND_ISR) {
-        return leader_and_isr_answer(&r, a, event);
+        return leader_and_isr_answer(&r, version, a, event);
     }
     if (kind == CONTROL_SEND_STOP_REPLICA) {
-        return stop_replica_answer(&r, a, event);
+        return stop_replica_answer(&r, version, a, event);
     }
     struct wire_update_metadata_response m;
-    err = wire_update_metadata_response_decode(&m, &r, UPDATE_METADATA_VERSION, a);
+    err = wire_update_metadata_response_decode(&m, &r, version, a);
     event->error = err == 0 ? m.error_code : 0;
     return err;
 }

@@ -32,6 +32,7 @@ struct controller_limit {
 struct controller_sender {
     int32_t controller_id;
     const char *listener;                   /* where LiveLeaders are reached */
+    enum ibp level;                         /* decides the versions */
     int64_t broker_epoch;                   /* the receiver's */
     const struct controller_limits *limits; /* NULL: none were set in this term */
 };
@@ -191,6 +192,10 @@ void controller_preferred_free(struct controller *c);
 /* Deletes what is there, as everything is read anyway, and watches for what comes. */
 void controller_notices_start(struct controller *c);
 
+/* ---- features.c ---- */
+/* Leaves /feature as a controller of our level does, because one in Java may take over. */
+void controller_features_write(struct controller *c);
+
 /* ---- write.c ---- */
 void controller_write_add(struct controller *c, const struct control_write *write);
 void controller_writes_flush(struct controller *c);
@@ -295,9 +300,9 @@ void controller_limits_free(struct controller *c);
  * the limits of moves. */
 void controller_encode(struct buf *b, const struct control_send *send,
                        const struct controller_sender *sender);
-/* The answer of such a request: fills the ANSWER fields of event but `from`; memory from a.
- * payload starts with the correlation id. */
-int controller_decode_answer(struct slice payload, enum control_send_kind kind, struct arena *a,
+/* The answer of such a request of event->send_kind: fills the ANSWER fields of event but `from`;
+ * memory from a. payload starts with the correlation id. */
+int controller_decode_answer(struct slice payload, enum ibp level, struct arena *a,
                              struct control_event *event) MUST_CHECK;
 /* NULL when the broker does not listen there. */
 const struct model_endpoint *controller_endpoint(const struct model_broker *b,

@@ -730,6 +730,7 @@ void controller_loaded(struct controller *c)
     if (term == c->term) {
         controller_notices_start(c);
         controller_preferred_start(c);
+        controller_features_write(c);
     }
 }
 

@@ -128,13 +128,13 @@ static void answered(void *arg, int err, struct block *frame, struct slice paylo
     struct controller_peer *p = arg;
     struct controller *c = p->c;
     struct peer_request *request = CONTAINER_OF(list_first(&p->queue), struct peer_request, link);
-    struct control_event event = {.kind = CONTROL_ON_ANSWER};
+    struct control_event event = {.kind = CONTROL_ON_ANSWER, .send_kind = request->kind};
     struct arena a;
     (void)frame;
     p->is_out = false;
     arena_init(&a, ANSWER_BYTES_MAX);
     if (err == 0) {
-        err = controller_decode_answer(payload, request->kind, &a, &event);
+        err = controller_decode_answer(payload, c->config.level, &a, &event);
     }
     if (err == 0 && event.error == KERR_STALE_BROKER_EPOCH) {
         /* It has not heard yet that it is registered; or it is another life than is meant, and then
@@ -230,6 +230,7 @@ void controller_send(struct controller *c, const struct control_send *send)
         controller_encode(&request->frame, send,
                           &(struct controller_sender){.controller_id = c->config.broker_id,
                                                       .listener = c->listener,
+                                                      .level = c->config.level,
                                                       .broker_epoch = p->epoch,
                                                       .limits = c->limits});
         list_push_back(&p->queue, &request->link);

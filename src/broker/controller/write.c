@@ -75,7 +75,8 @@ static void settings_note_encode(struct controller_write *w, struct slice topic)
     free(entity);
 }
 
-static void topic_create_encode(struct controller_write *w, const struct control_write *write)
+static void topic_create_encode(struct controller_write *w, const struct control_write *write,
+                                enum ibp level)
 {
     struct metastore_path path;
     struct write_op *op =
@@ -83,7 +84,7 @@ static void topic_create_encode(struct controller_write *w, const struct control
     metastore_config_encode(&op->data, write->settings, write->setting_count);
     w->primary = w->op_count;
     op = op_add(w, METASTORE_CREATE, metastore_path_topic(&path, write->topic), -1);
-    metastore_topic_encode(&op->data, write->topic_node);
+    metastore_topic_encode(&op->data, write->topic_node, level);
     (void)op_add(w, METASTORE_CREATE, metastore_path_partitions(&path, write->topic), -1);
     settings_note_encode(w, write->topic);
 }
@@ -106,18 +107,19 @@ static void legacy_encode(struct controller_write *w, const struct control_write
     }
 }
 
-static void write_encode(struct controller_write *w, const struct control_write *write)
+static void write_encode(struct controller_write *w, const struct control_write *write,
+                         enum ibp level)
 {
     struct metastore_path path;
     struct write_op *op = NULL;
     switch (write->kind) {
     case CONTROL_WRITE_TOPIC_CREATE:
-        topic_create_encode(w, write);
+        topic_create_encode(w, write, level);
         break;
     case CONTROL_WRITE_TOPIC_SET:
         op = op_add(w, METASTORE_SET, metastore_path_topic(&path, write->topic),
                     write->topic_node->version);
-        metastore_topic_encode(&op->data, write->topic_node);
+        metastore_topic_encode(&op->data, write->topic_node, level);
         break;
     case CONTROL_WRITE_PARTITIONS_NODE:
         (void)op_add(w, METASTORE_CREATE, metastore_path_partitions(&path, write->topic), -1);
@@ -185,7 +187,7 @@ void controller_write_add(struct controller *c, const struct control_write *writ
     w->kind = write->kind;
     w->topic = slice_is_null(write->topic) ? NULL : slice_dup(write->topic);
     w->czxid = c->legacy_czxid;
-    write_encode(w, write);
+    write_encode(w, write, c->config.level);
     if (is_encodable(w)) {
         list_push_back(&c->writes_new, &w->link);
     } else {

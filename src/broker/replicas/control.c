@@ -67,6 +67,7 @@ struct order {
     int32_t partition;
     bool is_new;
     bool is_kraft_controller;
+    int32_t controller_epoch;   /* of the decision */
     struct replica_state state; /* borrowed views */
 };
 
@@ -149,14 +150,15 @@ static void become_follower(struct replicas_partition *p, bool was_leader)
     }
 }
 
-static int apply_state(struct replicas_partition *p, const struct replica_state *state)
+static int apply_state(struct replicas_partition *p, const struct order *o)
 {
     bool was_leader = p->core.role == REPLICA_LEADER;
     struct replica_context ctx = replicas_partition_context(p);
     bool is_new_epoch;
-    if (!replica_core_apply(&p->core, state, &ctx, &is_new_epoch)) {
+    if (!replica_core_apply(&p->core, &o->state, &ctx, &is_new_epoch)) {
         return 0;
     }
+    p->controller_epoch = o->controller_epoch;
     replicas_isr_drop(p);
     if (p->core.role == REPLICA_LEADER) {
         become_leader(p, is_new_epoch);
@@ -197,7 +199,7 @@ static int apply_order(struct replicas *r, const struct order *o)
     if (is_id_stored) {
         store_topic_id(p, o->topic_id);
     }
-    return is_applied ? apply_state(p, &o->state) : 0;
+    return is_applied ? apply_state(p, o) : 0;
 }
 
 /* ---- LeaderAndIsr: the request ---- */
@@ -215,6 +217,7 @@ static int16_t apply_flat(struct replicas *r,
         .topic = s->topic_name,
         .partition = s->partition_index,
         .is_new = s->is_new,
+        .controller_epoch = s->controller_epoch,
         .state = {.leader = s->leader,
                   .leader_epoch = s->leader_epoch,
                   .partition_epoch = s->partition_epoch,
@@ -235,6 +238,7 @@ apply_nested(struct replicas *r, const struct wire_leader_and_isr_request *req,
         .partition = s->partition_index,
         .is_new = s->is_new,
         .is_kraft_controller = req->is_k_raft_controller,
+        .controller_epoch = s->controller_epoch,
         .state = {.leader = s->leader,
                   .leader_epoch = s->leader_epoch,
                   .partition_epoch = s->partition_epoch,

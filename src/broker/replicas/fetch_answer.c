@@ -15,6 +15,7 @@
 #include "replica/truncate.h"
 #include "wire/fetch.h"
 #include "wire/list_offsets.h"
+#include "wire/offset_for_leader_epoch.h"
 
 /* ---- cutting ---- */
 
@@ -48,23 +49,39 @@ static bool restart_at(struct replicas_partition *p, int64_t offset)
     return true;
 }
 
-static void diverged(struct replicas_partition *p, int32_t leader_epoch, int64_t leader_end)
+/* Cuts where the leader says that its epoch ends. False when the log failed. *ret_is_final: what is left
+ * is a beginning of the leader's log; else it is to be asked about what is our latest epoch then.
+ * *ret_is_changed: something went. */
+static bool cut_to_leader(struct replicas_partition *p, struct replica_epoch_end leader,
+                          bool *ret_is_final, bool *ret_is_changed)
 {
     struct replica_truncate_input in = {
-        .leader = {.epoch = leader_epoch, .end = leader_end},
+        .leader = leader,
         .initial = p->fetch.initial_offset,
         .log_start = plog_start_offset(p->log),
         .log_end = p->core.log_end,
     };
-    plog_epoch_end(p->log, leader_epoch, &in.own.epoch, &in.own.end);
+    plog_epoch_end(p->log, leader.epoch, &in.own.epoch, &in.own.end);
     struct replica_truncation cut = replica_truncate_offset(&in);
     int32_t latest = plog_epoch_latest(p->log);
-    bool is_nothing_cut = cut.offset >= p->core.log_end && cut.is_final;
-    /* Whether final or not: the next fetch names what is our latest epoch then. Even where no record
-     * goes, an epoch without records may, one that this broker led and the leader does not know. */
+    bool is_cut = cut.offset < p->core.log_end;
+    /* Even where no record goes, an epoch without records may, one that this broker led and the leader
+     * does not know. */
     if (!replicas_truncate(p, cut.offset)) {
         replicas_fetch_fail(p, -E_OFFLINE);
-    } else if (is_nothing_cut && plog_epoch_latest(p->log) == latest) {
+        return false;
+    }
+    *ret_is_final = cut.is_final;
+    *ret_is_changed = is_cut || plog_epoch_latest(p->log) != latest;
+    return true;
+}
+
+static void diverged(struct replicas_partition *p, struct replica_epoch_end leader)
+{
+    bool is_final;
+    bool is_changed;
+    /* Final or not, the next fetch names what is our latest epoch then. */
+    if (cut_to_leader(p, leader, &is_final, &is_changed) && !is_changed) {
         /* The leader says we differ, our epochs say we do not: asking again would not end. */
         replicas_fetch_delay(p);
     }
@@ -214,7 +231,8 @@ static void partition_answered(struct replicas_partition *p,
         return;
     }
     if (a->diverging_epoch.epoch >= 0 || a->diverging_epoch.end_offset >= 0) {
-        diverged(p, a->diverging_epoch.epoch, a->diverging_epoch.end_offset);
+        diverged(p, (struct replica_epoch_end){.epoch = a->diverging_epoch.epoch,
+                                               .end = a->diverging_epoch.end_offset});
         return;
     }
     int err = a->records.len == 0 ? 0 : append(p, slice_of(a->records.ptr, a->records.len));
@@ -305,8 +323,48 @@ void replicas_offsets_answered(struct replicas_fetcher *f,
         for (int32_t i = 0; local != NULL && i < topic->partitions_count; i++) {
             struct replicas_partition *p =
                 partition_of(f, local, topic->partitions[i].partition_index);
-            if (p != NULL && p->fetch.is_asked) {
+            if (p != NULL && p->fetch.is_asked && p->fetch.state != REPLICAS_FETCH_EPOCH) {
                 offset_answered(p, &topic->partitions[i]);
+            }
+        }
+    }
+}
+
+static void
+epoch_end_answered(struct replicas_partition *p,
+                   const struct wire_offset_for_leader_epoch_response_topics_partitions *a)
+{
+    struct replica_epoch_end leader = {.epoch = a->leader_epoch, .end = a->end_offset};
+    bool is_final;
+    bool is_changed;
+    if (!is_current(p)) {
+        return;
+    }
+    p->fetch.is_asked = false;
+    if (a->error_code == KERR_FENCED_LEADER_EPOCH) {
+        replicas_fetch_fail(p, -E_FENCED);
+    } else if (a->error_code != KERR_NONE) {
+        replicas_fetch_delay(p);
+    } else if (cut_to_leader(p, leader, &is_final, &is_changed)) {
+        p->fetch.is_parted = !is_final;
+        if (is_final || is_changed) {
+            replicas_fetch_resume(p);
+        } else {
+            replicas_fetch_delay(p);
+        }
+    }
+}
+
+void replicas_epochs_answered(struct replicas_fetcher *f,
+                              const struct wire_offset_for_leader_epoch_response *resp)
+{
+    for (int32_t t = 0; t < resp->topics_count; t++) {
+        const struct wire_offset_for_leader_epoch_response_topics *topic = &resp->topics[t];
+        struct replicas_topic *local = replicas_topic_find(f->replicas, topic->topic);
+        for (int32_t i = 0; local != NULL && i < topic->partitions_count; i++) {
+            struct replicas_partition *p = partition_of(f, local, topic->partitions[i].partition);
+            if (p != NULL && p->fetch.is_asked && p->fetch.state == REPLICAS_FETCH_EPOCH) {
+                epoch_end_answered(p, &topic->partitions[i]);
             }
         }
     }

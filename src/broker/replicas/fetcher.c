@@ -12,12 +12,10 @@
 #include "wire/fetch.h"
 #include "wire/header.h"
 #include "wire/list_offsets.h"
+#include "wire/offset_for_leader_epoch.h"
 
 #include <stdlib.h>
 
-#define FETCH_VERSION_IDS   17
-#define FETCH_VERSION_NAMES 12
-#define OFFSETS_VERSION     9
 #define FETCH_CONNECT_MS    10000
 #define FETCH_ANSWER_SPARE  (4 << 20)  /* beyond the records: headers of many partitions */
 #define FETCH_ANSWER_BATCH  (64 << 20) /* one batch may be larger than the limits */
@@ -106,6 +104,7 @@ static struct replicas_fetcher *fetcher_get(struct replicas *r, int32_t broker, 
     f->index = index;
     list_init(&f->on);
     list_init(&f->asking);
+    list_init(&f->parting);
     list_init(&f->delayed);
     list_init(&f->paused);
     list_init(&f->dirty);
@@ -117,8 +116,8 @@ static struct replicas_fetcher *fetcher_get(struct replicas *r, int32_t broker, 
 
 static bool is_unused(const struct replicas_fetcher *f)
 {
-    return list_is_empty(&f->on) && list_is_empty(&f->asking) && list_is_empty(&f->delayed) &&
-           list_is_empty(&f->paused);
+    return list_is_empty(&f->on) && list_is_empty(&f->asking) && list_is_empty(&f->parting) &&
+           list_is_empty(&f->delayed) && list_is_empty(&f->paused);
 }
 
 void replicas_fetchers_drain(struct replicas *r)
@@ -154,6 +153,8 @@ static struct list *state_list(struct replicas_partition *p)
     case REPLICAS_FETCH_LATEST:
     case REPLICAS_FETCH_EARLIEST:
         return &f->asking;
+    case REPLICAS_FETCH_EPOCH:
+        return &f->parting;
     case REPLICAS_FETCH_DELAYED:
         return &f->delayed;
     case REPLICAS_FETCH_PAUSED:
@@ -284,9 +285,14 @@ void replicas_fetch_ask(struct replicas_partition *p, enum replicas_fetch_state 
     set_state(p, state);
 }
 
+static enum replicas_fetch_state next_state(const struct replicas_partition *p)
+{
+    return p->fetch.is_parted ? REPLICAS_FETCH_EPOCH : REPLICAS_FETCH_ON;
+}
+
 void replicas_fetch_resume(struct replicas_partition *p)
 {
-    set_state(p, REPLICAS_FETCH_ON);
+    set_state(p, next_state(p));
     step_soon(p->fetch.fetcher);
 }
 
@@ -302,6 +308,14 @@ static int32_t fetcher_index(const struct replicas_partition *p)
     int32_t value = (int32_t)hash;
     uint32_t magnitude = value < 0 ? 0u - hash : hash;
     return (int32_t)((magnitude & INT32_MAX) % (uint32_t)p->replicas->config.fetchers);
+}
+
+/* Below this level a fetch does not say where the logs part: that is asked for first. A log without
+ * epochs has nothing to ask about. */
+static bool asks_epoch_first(const struct replicas_partition *p)
+{
+    return !ibp_has(p->replicas->config.level, IBP_TRUNCATION_ON_FETCH) &&
+           plog_epoch_latest(p->log) >= 0;
 }
 
 /* A log without epochs cannot tell where it parted from the leader's: only what was committed is
@@ -331,10 +345,12 @@ void replicas_fetch_start(struct replicas_partition *p)
     p->fetch.lag = -1;
     p->fetch.refusal_count = 0;
     p->fetch.initial_offset = p->core.high_watermark;
-    set_state(p, f == NULL ? REPLICAS_FETCH_HOMELESS : REPLICAS_FETCH_ON);
+    p->fetch.is_parted = asks_epoch_first(p);
     if (f == NULL) {
+        set_state(p, REPLICAS_FETCH_HOMELESS);
         return;
     }
+    set_state(p, next_state(p));
     if (cut_unknown(p)) {
         step_soon(f);
     } else {
@@ -482,9 +498,19 @@ static bool fill_forgotten(struct replicas_fetcher *f, struct wire_fetch_request
     return true;
 }
 
+/* The leader hears the same controller as we do: an id that our metadata cache does not have, because
+ * the present controller is of a level without ids, would say nothing there either. */
 static bool has_topic_id(const struct replicas_partition *p)
 {
-    return !uuid_is_zero(p->topic_id);
+    const struct replicas *r = p->replicas;
+    return ibp_has(r->config.level, IBP_FETCH_BY_ID) && !uuid_is_zero(p->topic_id) &&
+           r->hooks.has_topic_id(r->hooks.arg, p->topic_id);
+}
+
+static int16_t fetch_version(const struct replicas_fetcher *f)
+{
+    int16_t newest = ibp_version(f->replicas->config.level, IBP_CALL_FETCH);
+    return f->is_by_id ? newest : MIN(newest, IBP_FETCH_NAMES_MAX);
 }
 
 /* All that the next request names have topic ids. */
@@ -524,7 +550,7 @@ static void fetch_done(void *arg, int err, struct block *frame, struct slice pay
     (void)frame; /* records are appended before this returns */
     struct replicas_fetcher *f = arg;
     struct replicas *r = f->replicas;
-    int16_t version = f->is_by_id ? FETCH_VERSION_IDS : FETCH_VERSION_NAMES;
+    int16_t version = fetch_version(f);
     f->busy_count--;
     f->answer_count++;
     arena_reset(&r->arena);
@@ -570,7 +596,7 @@ static void send_fetch(struct replicas_fetcher *f)
     arena_reset(&r->arena);
     struct wire_fetch_request req;
     wire_fetch_request_init(&req);
-    int16_t version = f->is_by_id ? FETCH_VERSION_IDS : FETCH_VERSION_NAMES;
+    int16_t version = fetch_version(f);
     req.replica_id = r->config.broker_id;
     req.replica_state.replica_id = r->config.broker_id;
     req.replica_state.replica_epoch = r->hooks.broker_epoch(r->hooks.arg);
@@ -607,6 +633,7 @@ static void offsets_done(void *arg, int err, struct block *frame, struct slice p
     (void)frame; /* everything is used before this returns */
     struct replicas_fetcher *f = arg;
     struct replicas *r = f->replicas;
+    int16_t version = ibp_version(r->config.level, IBP_CALL_LIST_OFFSETS);
     f->busy_count--;
     f->answer_count++;
     arena_reset(&r->arena);
@@ -615,10 +642,10 @@ static void offsets_done(void *arg, int err, struct block *frame, struct slice p
     struct reader reader;
     reader_init(&reader, payload);
     if (err == 0) {
-        err = wire_response_header_read(&header, &reader, WIRE_KEY_LIST_OFFSETS, OFFSETS_VERSION);
+        err = wire_response_header_read(&header, &reader, WIRE_KEY_LIST_OFFSETS, version);
     }
     if (err == 0) {
-        err = wire_list_offsets_response_decode(&resp, &reader, OFFSETS_VERSION, &r->arena);
+        err = wire_list_offsets_response_decode(&resp, &reader, version, &r->arena);
     }
     if (err != 0) {
         back_off(f);
@@ -664,12 +691,97 @@ static void send_offsets(struct replicas_fetcher *f)
     }
     struct wire_request_header header = {
         .api_key = WIRE_KEY_LIST_OFFSETS,
-        .api_version = OFFSETS_VERSION,
+        .api_version = ibp_version(r->config.level, IBP_CALL_LIST_OFFSETS),
         .client_id = slice_str("klamm-replica"),
     };
     wire_request_header_write(&header, &body);
-    wire_list_offsets_request_encode(&req, &body, OFFSETS_VERSION);
+    wire_list_offsets_request_encode(&req, &body, header.api_version);
     send_request(f, &body, offsets_done);
+}
+
+/* ---- where the logs part, below 2.7-IV1 ---- */
+
+static void epochs_done(void *arg, int err, struct block *frame, struct slice payload)
+{
+    (void)frame; /* everything is used before this returns */
+    struct replicas_fetcher *f = arg;
+    struct replicas *r = f->replicas;
+    int16_t version = ibp_version(r->config.level, IBP_CALL_OFFSET_FOR_LEADER_EPOCH);
+    f->busy_count--;
+    f->answer_count++;
+    arena_reset(&r->arena);
+    struct wire_offset_for_leader_epoch_response resp;
+    struct wire_response_header header;
+    struct reader reader;
+    reader_init(&reader, payload);
+    if (err == 0) {
+        err =
+            wire_response_header_read(&header, &reader, WIRE_KEY_OFFSET_FOR_LEADER_EPOCH, version);
+    }
+    if (err == 0) {
+        err = wire_offset_for_leader_epoch_response_decode(&resp, &reader, version, &r->arena);
+    }
+    if (err != 0) {
+        back_off(f);
+        return;
+    }
+    replicas_epochs_answered(f, &resp);
+    fetcher_step(f);
+}
+
+static bool fill_epochs(struct replicas_fetcher *f,
+                        struct wire_offset_for_leader_epoch_request *req)
+{
+    struct replicas *r = f->replicas;
+    size_t count = f->parting.count;
+    struct wire_offset_for_leader_epoch_request_topics_partitions *parts =
+        arena_array(&r->arena, count, sizeof *parts);
+    req->topics = arena_array(&r->arena, count, sizeof *req->topics);
+    req->topics_count = 0;
+    if (req->topics == NULL || parts == NULL) {
+        return false;
+    }
+    struct list_node *node;
+    list_foreach (node, &f->parting) {
+        struct replicas_partition *p = CONTAINER_OF(node, struct replicas_partition, fetch.link);
+        p->fetch.is_asked = true;
+        p->fetch.sent_epoch = p->core.state.leader_epoch;
+        p->fetch.sent_request = f->sent_count + 1;
+        *parts = (struct wire_offset_for_leader_epoch_request_topics_partitions){
+            .partition = replicas_partition_index(p),
+            .current_leader_epoch = p->core.state.leader_epoch,
+            .leader_epoch = plog_epoch_latest(p->log),
+        };
+        req->topics[req->topics_count++] = (struct wire_offset_for_leader_epoch_request_topics){
+            .topic = slice_str(replicas_partition_topic(p)),
+            .partitions = parts++,
+            .partitions_count = 1,
+        };
+    }
+    return true;
+}
+
+static void send_epochs(struct replicas_fetcher *f)
+{
+    struct replicas *r = f->replicas;
+    arena_reset(&r->arena);
+    struct wire_offset_for_leader_epoch_request req;
+    wire_offset_for_leader_epoch_request_init(&req);
+    req.replica_id = r->config.broker_id;
+    struct wire_request_header header = {
+        .api_key = WIRE_KEY_OFFSET_FOR_LEADER_EPOCH,
+        .api_version = ibp_version(r->config.level, IBP_CALL_OFFSET_FOR_LEADER_EPOCH),
+        .client_id = slice_str("klamm-replica"),
+    };
+    struct buf body;
+    buf_init(&body);
+    bool is_filled = fill_epochs(f, &req);
+    wire_request_header_write(&header, &body);
+    if (is_filled) {
+        wire_offset_for_leader_epoch_request_encode(&req, &body, header.api_version);
+    }
+    body.failed = body.failed || !is_filled;
+    send_request(f, &body, epochs_done);
 }
 
 /* ---- what comes next ---- */
@@ -684,7 +796,7 @@ static void wake_delayed(struct replicas_fetcher *f, int64_t now_ms)
             step_at(f, p->fetch.retry_ms);
             return;
         }
-        set_state(p, REPLICAS_FETCH_ON);
+        set_state(p, next_state(p));
         f->is_urgent = true;
     }
 }
@@ -715,8 +827,8 @@ static void fetcher_step(struct replicas_fetcher *f)
         return;
     }
     wake_delayed(f, now_ms);
-    bool can_pipeline =
-        f->busy_count == 1 && f->is_urgent && f->session_id != 0 && !list_is_empty(&f->dirty);
+    bool can_pipeline = f->busy_count == 1 && f->is_urgent && f->session_id != 0 &&
+                        !list_is_empty(&f->dirty) && (!f->is_by_id || can_name_by_id(f));
     if (f->busy_count > 0 && !can_pipeline) {
         return;
     }
@@ -730,6 +842,8 @@ static void fetcher_step(struct replicas_fetcher *f)
         step_at(f, f->pause_until_ms);
     } else if (!list_is_empty(&f->asking) && f->busy_count == 0) {
         send_offsets(f);
+    } else if (!list_is_empty(&f->parting) && f->busy_count == 0) {
+        send_epochs(f);
     } else if (!list_is_empty(&f->on)) {
         send_fetch(f);
     }

@@ -42,7 +42,8 @@ struct replicas_fetcher {
     int64_t pause_until_ms;
     /* Partitions by state; a partition in DELAYED waits in order of retry_ms. */
     struct list on;
-    struct list asking; /* LATEST and EARLIEST */
+    struct list asking;  /* LATEST and EARLIEST */
+    struct list parting; /* EPOCH */
     struct list delayed;
     struct list paused;
     struct list dirty; /* of `on`: what an incremental request has to name */
@@ -50,7 +51,7 @@ struct replicas_fetcher {
     int32_t session_id;                   /* 0 = none */
     int32_t session_epoch;                /* of the next request, from 1 on */
     bool is_session_refused;              /* the leader declined to open one */
-    bool is_by_id;                        /* topics are named by id: version 17, else 12 */
+    bool is_by_id;                        /* topics are named by id */
     struct replicas_forgotten *forgotten; /* what the session still holds and should not */
     int32_t forgotten_count;
     int32_t forgotten_cap;
@@ -102,6 +103,7 @@ enum replicas_fetch_state {
     REPLICAS_FETCH_ON,       /* part of the fetcher's requests */
     REPLICAS_FETCH_LATEST,   /* out of range: asks for the leader's end */
     REPLICAS_FETCH_EARLIEST, /* ... and for its start */
+    REPLICAS_FETCH_EPOCH,    /* asks where its latest epoch ends: the logs may have parted */
     REPLICAS_FETCH_DELAYED,  /* after an error or for a rate, until retry_ms */
     REPLICAS_FETCH_PAUSED,   /* its move is: until the limits say otherwise */
     REPLICAS_FETCH_FAILED,   /* KIP-461: only the controller brings it back */
@@ -113,9 +115,10 @@ struct replicas_fetch {
     struct list_node link;            /* in the fetcher's list of this state, or in homeless */
     struct list_node dirty_link;      /* the leader's session does not know its present offsets */
     bool is_in_session;
+    bool is_parted;         /* EPOCH comes before ON: it is not known where the logs part */
     bool is_far_behind;     /* the last answer was full: ask for more at a time */
     int64_t streak_bytes;   /* of full answers in a row */
-    bool is_asked;          /* part of the ListOffsets request under way */
+    bool is_asked;          /* part of the request under way that is no Fetch */
     int64_t sent_offset;    /* what the request under way, or the session, says */
     int32_t sent_epoch;     /* ditto: the leader epoch */
     uint64_t sent_request;  /* the request that said so; earlier answers do not count */
@@ -156,7 +159,8 @@ struct replicas_partition {
     int64_t limited_ms;               /* when its limit last held something back; REPLICA_NEVER */
     /* Flushing of rolled segments. */
     struct list_node flush_link;
-    int flushed_segments; /* plog_segment_count at the last flush */
+    int flushed_segments;     /* plog_segment_count at the last flush */
+    int32_t controller_epoch; /* of who decided the state; goes with what we store ourselves */
     /* A proposal on its way. */
     struct list_node isr_link; /* in isr_queue or isr_sent */
     int32_t isr_leader_epoch;  /* as sent */
@@ -389,7 +393,7 @@ void replicas_fetch_delay_ms(struct replicas_partition *p, int64_t delay_ms);
 void replicas_fetch_touch(struct replicas_partition *p);
 /* Out of range: asks the leader, state is LATEST or EARLIEST. */
 void replicas_fetch_ask(struct replicas_partition *p, enum replicas_fetch_state state);
-/* Back into the requests. */
+/* Into the requests, after what has to be asked before that. */
 void replicas_fetch_resume(struct replicas_partition *p);
 /* Out of them, until replicas_fetch_resume. */
 void replicas_fetch_pause(struct replicas_partition *p);
@@ -402,12 +406,15 @@ void replicas_fetchers_free(struct replicas *r);
 
 struct wire_fetch_response;
 struct wire_list_offsets_response;
+struct wire_offset_for_leader_epoch_response;
 /* Applies what the leader of f answered to each partition. */
 void replicas_fetch_answered(struct replicas_fetcher *f, const struct wire_fetch_response *resp);
 /* Cuts p's log to offset; false when the log failed (its directory goes offline). */
 bool replicas_truncate(struct replicas_partition *p, int64_t offset) MUST_CHECK;
 void replicas_offsets_answered(struct replicas_fetcher *f,
                                const struct wire_list_offsets_response *resp);
+void replicas_epochs_answered(struct replicas_fetcher *f,
+                              const struct wire_offset_for_leader_epoch_response *resp);
 
 /* ---- throttle.c ---- */
 

@@ -1,6 +1,7 @@
 /*
- * Carrying ISR proposals to the controller (AlterPartition), and the task that looks for members that
- * fell behind. The rules are in replica/isr.h.
+ * Carrying ISR proposals to the controller (AlterPartition), or below inter.broker.protocol.version
+ * 2.7-IV2 to the store; and the task that looks for members that fell behind. The rules are in
+ * replica/isr.h.
  * Invariant: a partition is in isr_queue or isr_sent exactly while its core has a proposal that is not
  * settled; at most one request is under way.
  * Runs on the broker's env.
@@ -9,20 +10,19 @@
 #include "base/alloc.h"
 #include "base/check.h"
 #include "broker/replicas/internal.h"
+#include "model/cluster.h"
 #include "model/kerr.h"
 #include "wire/alter_partition.h"
 #include "wire/header.h"
 
 #include <stdlib.h>
 
-#define NUDGE_MS          200 /* after news that may let replicas join */
-#define ISR_RETRY_MS      50
-#define ISR_BATCH_MAX     1000 /* partitions in one request */
-#define ISR_TIMEOUT_MS    30000
-#define ISR_ANSWER_MAX    (16 << 20)
-#define ISR_CONNECT_MS    10000
-#define ISR_VERSION_NAMES 1 /* the newest version that names topics instead of their ids */
-#define ISR_VERSION_IDS   3
+#define NUDGE_MS       200 /* after news that may let replicas join */
+#define ISR_RETRY_MS   50
+#define ISR_BATCH_MAX  1000 /* partitions in one request */
+#define ISR_TIMEOUT_MS 30000
+#define ISR_ANSWER_MAX (16 << 20)
+#define ISR_CONNECT_MS 10000
 
 /* ---- looking for members that fell behind ---- */
 
@@ -160,10 +160,27 @@ static void count_result(struct replicas *r, enum replica_pending kind, bool is_
     }
 }
 
+/* False: it is to be sent again, and stays in isr_sent until it is queued. */
+static bool proposal_answered(struct replicas_partition *p, const struct replica_isr_answer *answer)
+{
+    struct replicas *r = p->replicas;
+    enum replica_pending kind = p->core.pending;
+    bool is_committed;
+    if (replica_isr_answered(&p->core, answer, &is_committed) == REPLICA_ISR_RETRY) {
+        return false;
+    }
+    replicas_isr_drop(p);
+    count_result(r, kind, is_committed);
+    if (is_committed) {
+        replicas_partition_notify(p, REPLICAS_ROLE);
+        replicas_partition_advance(p);
+    }
+    return true;
+}
+
 static void partition_answered(struct replicas_partition *p,
                                const struct wire_alter_partition_response_topics_partitions *a)
 {
-    struct replicas *r = p->replicas;
     struct replica_isr_answer answer = {
         .sent_leader_epoch = p->isr_leader_epoch,
         .sent_partition_epoch = p->isr_partition_epoch,
@@ -172,18 +189,8 @@ static void partition_answered(struct replicas_partition *p,
         .partition_epoch = a->partition_epoch,
         .isr = {.count = MAX(a->isr_count, 0), .list = a->isr},
     };
-    enum replica_pending kind = p->core.pending;
-    bool is_committed;
-    enum replica_isr_verdict verdict = replica_isr_answered(&p->core, &answer, &is_committed);
-    if (verdict == REPLICA_ISR_RETRY) {
-        return; /* it stays in isr_sent, from where it is queued again */
-    }
-    replicas_isr_drop(p);
-    count_result(r, kind, is_committed);
-    if (is_committed) {
-        replicas_partition_notify(p, REPLICAS_ROLE);
-        replicas_partition_advance(p);
-    }
+    (void)proposal_answered(p,
+                            &answer); /* what is left in isr_sent is queued again by the caller */
 }
 
 static void response_answered(struct replicas *r, const struct wire_alter_partition_response *resp)
@@ -302,7 +309,7 @@ static void fill_request(struct replicas *r, struct wire_alter_partition_request
     size_t count = MIN(r->isr_queue.count, (size_t)ISR_BATCH_MAX);
     req->topics = arena_array(&r->arena, count, sizeof *req->topics);
     req->topics_count = 0;
-    r->isr_version = ISR_VERSION_IDS;
+    r->isr_version = ibp_version(r->config.level, IBP_CALL_ALTER_PARTITION);
     while (req->topics != NULL && count-- > 0) {
         struct replicas_partition *p =
             CONTAINER_OF(list_first(&r->isr_queue), struct replicas_partition, isr_link);
@@ -315,15 +322,97 @@ static void fill_request(struct replicas *r, struct wire_alter_partition_request
         p->isr_leader_epoch = p->core.state.leader_epoch;
         p->isr_partition_epoch = p->core.state.partition_epoch;
         if (uuid_is_zero(p->topic_id)) {
-            r->isr_version = ISR_VERSION_NAMES;
+            r->isr_version = MIN(r->isr_version, IBP_ALTER_PARTITION_NAMES_MAX);
         }
     }
+}
+
+/* ---- the store, below 2.7-IV2 ---- */
+
+static bool uses_store(const struct replicas *r)
+{
+    return !ibp_has(r->config.level, IBP_ALTER_PARTITION);
+}
+
+static bool store_put(struct replicas_partition *p)
+{
+    struct replicas *r = p->replicas;
+    const struct model_partition_state state = {
+        .controller_epoch = p->controller_epoch,
+        .leader = r->config.broker_id,
+        .leader_epoch = p->core.state.leader_epoch,
+        .isr = p->core.pending_isr,
+        .version = p->core.state.partition_epoch,
+    };
+    return r->hooks.store_isr(r->hooks.arg, replicas_partition_topic(p),
+                              replicas_partition_index(p), &state);
+}
+
+/* Each proposal is a write of its own; a bounded number is under way. */
+static void store_send(struct replicas *r)
+{
+    while (!list_is_empty(&r->isr_queue) && r->isr_sent.count < ISR_BATCH_MAX) {
+        struct replicas_partition *p =
+            CONTAINER_OF(list_first(&r->isr_queue), struct replicas_partition, isr_link);
+        if (!store_put(p)) {
+            env_timer_start(&r->isr_timer, ISR_RETRY_MS);
+            return;
+        }
+        list_remove(&r->isr_queue, &p->isr_link);
+        list_push_back(&r->isr_sent, &p->isr_link);
+        p->isr_leader_epoch = p->core.state.leader_epoch;
+        p->isr_partition_epoch = p->core.state.partition_epoch;
+    }
+}
+
+static int16_t store_code(int err)
+{
+    switch (err) {
+    case 0:
+        return KERR_NONE;
+    case -E_BAD_VERSION:
+        return KERR_INVALID_UPDATE_VERSION;
+    case -E_NOT_FOUND:
+        return KERR_UNKNOWN_TOPIC_OR_PARTITION;
+    default:
+        return KERR_REQUEST_TIMED_OUT;
+    }
+}
+
+void replicas_isr_stored(struct replicas *r, const struct replicas_isr_outcome *outcome)
+{
+    struct replicas_partition *p = replicas_partition_find(r, outcome->topic, outcome->partition);
+    if (p == NULL || p->isr_leader_epoch != outcome->leader_epoch ||
+        p->isr_partition_epoch != outcome->partition_epoch) {
+        return; /* the partition has moved on */
+    }
+    struct replica_isr_answer answer = {
+        .sent_leader_epoch = p->isr_leader_epoch,
+        .sent_partition_epoch = p->isr_partition_epoch,
+        .error = store_code(outcome->err),
+        .leader_epoch = outcome->leader_epoch,
+        .partition_epoch = outcome->version,
+        .isr = p->core.pending_isr,
+    };
+    if (!proposal_answered(p, &answer)) {
+        replicas_isr_drop(p);
+        list_push_back(&r->isr_queue, &p->isr_link);
+        if (!r->is_stopping && !env_timer_is_active(&r->isr_timer)) {
+            env_timer_start(&r->isr_timer, ISR_RETRY_MS);
+        }
+        return;
+    }
+    replicas_isr_send(r);
 }
 
 void replicas_isr_send(struct replicas *r)
 {
     if (r->is_isr_busy || r->is_stopping || list_is_empty(&r->isr_queue) ||
         env_timer_is_active(&r->isr_timer)) {
+        return;
+    }
+    if (uses_store(r)) {
+        store_send(r);
         return;
     }
     int64_t broker_epoch = r->hooks.broker_epoch(r->hooks.arg);

@@ -16,10 +16,12 @@
 #include "base/slice.h"
 #include "base/uuid.h"
 #include "env/env.h"
+#include "model/ibp.h"
 #include "plog/plog.h"
 #include "record/validate.h"
 
 struct arena;
+struct model_partition_state;
 struct replicas;
 struct wire_leader_and_isr_request;
 struct wire_leader_and_isr_response;
@@ -49,6 +51,7 @@ struct replicas_topic_config {
 /* Filled by broker/config. Copied by replicas_open, text too. Names in comments are Kafka's. */
 struct replicas_config {
     int32_t broker_id;
+    enum ibp level;              /* inter.broker.protocol.version */
     const char *const *log_dirs; /* log.dirs; made when missing */
     int32_t log_dir_count;
     int64_t lag_time_max_ms;              /* replica.lag.time.max.ms */
@@ -86,10 +89,17 @@ struct replicas_hooks {
     bool (*endpoint)(void *arg, int32_t broker, const char **ret_host, uint16_t *ret_port);
     /* In the metadata cache as live: may join an in-sync set. */
     bool (*is_alive)(void *arg, int32_t broker);
+    /* The metadata cache has a topic of this id. */
+    bool (*has_topic_id)(void *arg, struct uuid id);
     /* The broker named as controller by the last UpdateMetadata; -1 = none known. */
     int32_t (*controller)(void *arg);
     /* Our registration; -1 while there is none (then no ISR change is proposed). */
     int64_t (*broker_epoch)(void *arg);
+    /* Below 2.7-IV2 a leader stores its in-sync set itself: writes the state, whose version is the
+     * expected one, and calls replicas_isr_stored with the outcome, later. False: it cannot be written
+     * now. May be NULL at later levels. */
+    bool (*store_isr)(void *arg, const char *topic, int32_t partition,
+                      const struct model_partition_state *state);
     /* A log directory went offline: writes the notification znode (reassignment.md 7.7). May be NULL. */
     void (*dir_failed)(void *arg, const char *path, const char *reason);
     /* This broker started (is_leader) or ceased to lead the partition at the epoch, for coordinators.
@@ -146,6 +156,16 @@ struct wire_update_metadata_request;
 /* The limits of moves in an UpdateMetadata that replicas_check_controller let in: a table replaces the
  * one before; without a table the first request of a newer controller clears it. */
 void replicas_take_limits(struct replicas *r, const struct wire_update_metadata_request *req);
+/* What came of a state that store_isr was given. */
+struct replicas_isr_outcome {
+    struct slice topic;
+    int32_t partition;
+    int32_t leader_epoch;    /* as it was given */
+    int32_t partition_epoch; /* ditto: the expected version */
+    int err;         /* 0; -E_BAD_VERSION: somebody else wrote it; -E_NOT_FOUND; others: again */
+    int32_t version; /* 0: of the state now */
+};
+void replicas_isr_stored(struct replicas *r, const struct replicas_isr_outcome *outcome);
 
 /* ---- controller's requests (reassignment.md 10.1, 10.2) ----
  * They fill resp (memory from arena) with protocol codes, version tells the form. The sender's

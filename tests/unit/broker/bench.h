@@ -11,6 +11,7 @@
 #include "broker/api/api.h"
 #include "broker/config/settings.h"
 #include "broker/controller/channel.h"
+#include "broker/isr_store.h"
 #include "broker/metadata/metadata.h"
 #include "broker/replicas/replicas.h"
 #include "metastore/metastore.h"
@@ -51,7 +52,8 @@ struct bench {
     struct arena arena; /* decoded answers, until bench_stop */
     int64_t epoch;
     int32_t metadata_changes;
-    const struct auth_acls *acls; /* set before bench_start_server */
+    const struct auth_acls *acls;       /* set before bench_start_server */
+    struct broker_isr_store *isr_store; /* where leaders below 2.7-IV2 put their sets */
 };
 
 /* ---- hooks ---- */
@@ -76,6 +78,20 @@ static inline bool bench_is_alive(void *arg, int32_t id)
 {
     const struct bench *b = arg;
     return metadata_broker_find(b->metadata, id) != NULL;
+}
+
+static inline bool bench_has_topic_id(void *arg, struct uuid id)
+{
+    const struct bench *b = arg;
+    return metadata_topic_find_id(b->metadata, id) != NULL;
+}
+
+static inline bool bench_store_isr(void *arg, const char *topic, int32_t partition,
+                                   const struct model_partition_state *state)
+{
+    const struct bench *b = arg;
+    return b->isr_store != NULL &&
+           broker_isr_store_put(b->isr_store, slice_str(topic), partition, state);
 }
 
 static inline int32_t bench_controller(void *arg)
@@ -184,8 +200,10 @@ static inline void bench_start(struct bench *b, const char *const *settings)
                                    .topic_config = bench_topic_config,
                                    .endpoint = bench_endpoint,
                                    .is_alive = bench_is_alive,
+                                   .has_topic_id = bench_has_topic_id,
                                    .controller = bench_controller,
-                                   .broker_epoch = bench_epoch};
+                                   .broker_epoch = bench_epoch,
+                                   .store_isr = bench_store_isr};
     int err = replicas_open(env, &config, &hooks, &b->replicas, &em);
     assert_string_equal(em.text, "");
     assert_int_equal(err, 0);

@@ -38,6 +38,41 @@ static void every_version_lists_all_apis_in_order(void **state)
     bench_stop(&b);
 }
 
+static bool lists(const struct wire_api_versions_response *resp, int16_t key)
+{
+    for (int32_t i = 0; i < resp->api_keys_count; i++) {
+        if (resp->api_keys[i].api_key == key) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Design decision 9. */
+static void calls_about_moves_are_left_out_below_2_4(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *level;
+        bool has_moves;
+    } rows[] = {{"2.2", false}, {"2.3-IV1", false}, {"2.4-IV0", true}, {"3.9", true}};
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct bench b = {0};
+        const char *settings[] = {"inter.broker.protocol.version", rows[i].level, NULL};
+        bench_start(&b, settings);
+        struct wire_api_versions_request req = {.client_software_name = slice_str("kcat"),
+                                                .client_software_version = slice_str("1")};
+        const struct wire_api_versions_response *resp =
+            bench_call(&b, WIRE_KEY_API_VERSIONS, 3, &req);
+        assert_int_equal(resp->error_code, KERR_NONE);
+        assert_int_equal(lists(resp, WIRE_KEY_ALTER_PARTITION_REASSIGNMENTS), rows[i].has_moves);
+        assert_int_equal(lists(resp, WIRE_KEY_LIST_PARTITION_REASSIGNMENTS), rows[i].has_moves);
+        assert_true(lists(resp, WIRE_KEY_ALTER_PARTITION));
+        assert_true(lists(resp, WIRE_KEY_PRODUCE));
+        bench_stop(&b);
+    }
+}
+
 static void software_names_are_checked_from_version_3_on(void **state)
 {
     (void)state;
@@ -117,6 +152,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_version_lists_all_apis_in_order),
+        cmocka_unit_test(calls_about_moves_are_left_out_below_2_4),
         cmocka_unit_test(software_names_are_checked_from_version_3_on),
         cmocka_unit_test(unknown_version_is_answered_in_the_layout_of_version_0),
     };

@@ -74,6 +74,62 @@ static void killed_leader_is_replaced_and_catches_up_on_return(void **state)
     cluster_stop(&c);
 }
 
+static int64_t log_end(struct cluster *c, int32_t id)
+{
+    struct replicas_partition_info info;
+    assert_true(replicas_partition_get(broker_replicas(c->brokers[id - 1].broker), slice_str("t"),
+                                       0, &info));
+    return info.log_end;
+}
+
+static int32_t isr_count(struct cluster *c, int32_t id)
+{
+    struct replicas_partition_info info;
+    assert_true(replicas_partition_get(broker_replicas(c->brokers[id - 1].broker), slice_str("t"),
+                                       0, &info));
+    return info.isr_count;
+}
+
+/* At every level of inter.broker.protocol.version: records are acknowledged by all, a follower leaves
+ * the in-sync set and joins it again, leaders are replaced after a kill and by a clean stop. */
+static void cluster_of_any_level_serves_and_heals(void **state)
+{
+    (void)state;
+    for (enum ibp level = IBP_NEWEST + 1; level < IBP_END; level++) {
+        const struct broker_setting settings[] = {
+            {"inter.broker.protocol.version", ibp_name(level)},
+            {"replica.lag.time.max.ms", "2000"},
+            {"auto.leader.rebalance.enable", "false"}};
+        struct cluster c = {.settings = settings, .setting_count = ARRAY_LEN(settings)};
+        cluster_start(&c, 3);
+        assert_int_equal(cluster_create_topic(&c, "t", 1, 3), KERR_NONE);
+        assert_int_equal(cluster_produce(&c, "t", 4), 0);
+        int32_t leader = cluster_partition(&c, 1, "t", 0)->leader_id;
+        int32_t follower = leader % 3 + 1;
+        cluster_kill(&c, follower);
+        int64_t killed_ms = sim_world_now_ms(c.world);
+        assert_int_equal(cluster_produce(&c, "t", 4), 4); /* waits until the follower is out */
+        assert_int_equal(isr_count(&c, leader), 2);
+        assert_true(sim_world_now_ms(c.world) - killed_ms < 4000); /* its session is 6 s */
+        cluster_run(&c, 16000);
+        cluster_restart(&c, follower);
+        cluster_run(&c, 10000);
+        leader = cluster_partition(&c, cluster_controller(&c), "t", 0)->leader_id;
+        assert_int_equal(isr_count(&c, leader), 3);
+        assert_true(cluster_stop_broker(&c, leader) < 1000);
+        cluster_run(&c, 1000);
+        assert_int_equal(cluster_produce(&c, "t", 4), 8);
+        cluster_boot(&c, leader);
+        cluster_run(&c, 10000);
+        for (int32_t id = 1; id <= 3; id++) {
+            assert_int_equal(log_end(&c, id), 12);
+        }
+        leader = cluster_partition(&c, cluster_controller(&c), "t", 0)->leader_id;
+        assert_int_equal(isr_count(&c, leader), 3);
+        cluster_stop(&c);
+    }
+}
+
 static void clean_stop_hands_leadership_over_first(void **state)
 {
     (void)state;
@@ -205,6 +261,7 @@ int main(void)
         cmocka_unit_test(one_broker_becomes_controller_and_serves),
         cmocka_unit_test(three_brokers_replicate_what_is_acknowledged),
         cmocka_unit_test(killed_leader_is_replaced_and_catches_up_on_return),
+        cmocka_unit_test(cluster_of_any_level_serves_and_heals),
         cmocka_unit_test(clean_stop_hands_leadership_over_first),
         cmocka_unit_test(only_broker_stops_at_once_and_keeps_its_records),
         cmocka_unit_test(broker_may_be_killed_at_any_moment_of_its_start),

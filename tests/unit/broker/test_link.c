@@ -66,7 +66,7 @@ static void register_broker(struct world *w)
     struct model_broker broker = {.id = 1, .endpoints = &endpoint, .endpoint_count = 1};
     struct buf json;
     buf_init(&json);
-    metastore_broker_encode(&json, &broker, 0);
+    metastore_broker_encode(&json, &broker, IBP_NEWEST, 0);
     for (int32_t i = 0; i < metastore_path_root_count; i++) {
         struct metastore_op root = {.kind = METASTORE_CREATE,
                                     .path = slice_str(metastore_path_roots[i])};

@@ -53,6 +53,24 @@ static void ids_are_distinct_over_brokers_and_restarts(void **state)
     cluster_stop(&c);
 }
 
+/* Below 3.0-IV0 each broker takes its blocks from the metastore itself. */
+static void ids_are_distinct_at_an_old_level(void **state)
+{
+    (void)state;
+    static const struct broker_setting settings[] = {{"inter.broker.protocol.version", "2.8"}};
+    struct cluster c = {.settings = settings, .setting_count = 1};
+    cluster_start(&c, 2);
+    int32_t other = 3 - cluster_controller(&c);
+    int64_t first = take(&c, other);
+    int64_t second = take(&c, 3 - other);
+    assert_int_equal(first / 1000, 0);
+    assert_int_equal(second / 1000, 1);
+    for (int64_t i = 1; i <= 1000; i++) {
+        assert_int_equal(take(&c, other), i < 1000 ? first + i : 2000);
+    }
+    cluster_stop(&c);
+}
+
 /* One block is 1000 ids: the next one is fetched without anybody noticing. */
 static void next_block_follows_the_first(void **state)
 {
@@ -111,6 +129,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(ids_are_distinct_over_brokers_and_restarts),
+        cmocka_unit_test(ids_are_distinct_at_an_old_level),
         cmocka_unit_test(next_block_follows_the_first),
         cmocka_unit_test(repeated_batch_is_stored_once_and_a_gap_is_refused),
     };

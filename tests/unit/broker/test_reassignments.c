@@ -257,6 +257,48 @@ static void refused_requests_are_echoed(void **state)
     cluster_stop(&c);
 }
 
+/* Design decision 9: 35 on top and for every partition that was named. */
+static void moves_are_refused_below_2_4(void **state)
+{
+    (void)state;
+    static const struct broker_setting settings[] = {{"inter.broker.protocol.version", "2.3"}};
+    struct cluster c = {.settings = settings, .setting_count = 1};
+    cluster_start(&c, 1);
+    assert_int_equal(cluster_create_topic(&c, "t", 2, 1), KERR_NONE);
+    int32_t one[] = {1};
+    alter_partition partitions[] = {
+        {.partition_index = 0, .replicas = one, .replicas_count = 1},
+        {.partition_index = 7, .replicas_count = -1},
+    };
+    const struct wire_alter_partition_reassignments_response *altered =
+        alter(&c, 1, "t", partitions, 2);
+    assert_int_equal(altered->error_code, KERR_UNSUPPORTED_VERSION);
+    assert_true(slice_equal_str(
+        altered->error_message,
+        "inter.broker.protocol.version 2.3-IV1 has no moves; they need 2.4 or later"));
+    assert_int_equal(altered->responses_count, 1);
+    assert_int_equal(altered->responses[0].partitions_count, 2);
+    for (int32_t i = 0; i < 2; i++) {
+        assert_int_equal(altered->responses[0].partitions[i].partition_index,
+                         partitions[i].partition_index);
+        assert_int_equal(altered->responses[0].partitions[i].error_code, KERR_UNSUPPORTED_VERSION);
+    }
+    assert_int_equal(list_all(&c, 1)->error_code, KERR_UNSUPPORTED_VERSION);
+    int32_t indexes[] = {0, 3};
+    struct wire_list_partition_reassignments_request_topics topic = {
+        .name = slice_str("t"), .partition_indexes = indexes, .partition_indexes_count = 2};
+    struct wire_list_partition_reassignments_request req = {.topics = &topic, .topics_count = 1};
+    const struct wire_list_partition_reassignments_response *listed =
+        cluster_call(&c, 1, WIRE_KEY_LIST_PARTITION_REASSIGNMENTS, &req);
+    assert_int_equal(listed->error_code, KERR_UNSUPPORTED_VERSION);
+    assert_int_equal(listed->topics_count, 1);
+    assert_int_equal(listed->topics[0].partitions_count, 2);
+    assert_int_equal(listed->topics[0].partitions[1].partition_index, 3);
+    assert_int_equal(listed->topics[0].partitions[1].replicas_count, 0);
+    assert_int_equal(cluster_produce(&c, "t", 1), 0);
+    cluster_stop(&c);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -266,6 +308,7 @@ int main(void)
         cmocka_unit_test(each_partition_is_judged_alone),
         cmocka_unit_test(other_brokers_say_not_controller_and_echo_nothing),
         cmocka_unit_test(refused_requests_are_echoed),
+        cmocka_unit_test(moves_are_refused_below_2_4),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

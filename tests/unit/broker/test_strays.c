@@ -81,7 +81,7 @@ static void write_topic(struct scene *s, struct uuid id, int32_t replica, bool i
         .name = name, .id = id, .partition_count = 1, .partitions = &assignment};
     struct buf json;
     buf_init(&json);
-    metastore_topic_encode(&json, &topic);
+    metastore_topic_encode(&json, &topic, IBP_NEWEST);
     struct metastore_op op = {.kind = is_new ? METASTORE_CREATE : METASTORE_SET,
                               .path = slice_str("/brokers/topics/t"),
                               .data = buf_slice(&json),

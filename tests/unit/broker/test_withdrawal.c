@@ -73,7 +73,7 @@ static void topic_put(struct scene *s, int32_t partitions)
         .name = (char[]){"t"}, .partition_count = partitions, .partitions = assignments};
     struct buf json;
     buf_init(&json);
-    metastore_topic_encode(&json, &topic);
+    metastore_topic_encode(&json, &topic, IBP_NEWEST);
     put(s, "/brokers/topics/t", buf_slice(&json), true);
     put(s, "/brokers/topics/t/partitions", SLICE_NULL, true);
     buf_deinit(&json);

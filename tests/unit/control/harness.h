@@ -703,12 +703,11 @@ static inline void world_broker_make(struct world *w, int32_t id)
     w->is_registered[id] = true;
 }
 
-/* Brokers 1..count are up; nobody is controller. */
-static inline void world_init(struct world *w, int32_t count, uint64_t seed)
+static inline void world_init_config(struct world *w, int32_t count,
+                                     const struct control_config *config)
 {
     *w = (struct world){.next_token = 1, .legacy_version = -1};
-    w->core = control_new(&(struct control_config){
-        .broker_id = 1, .seed = seed, .partitions_default = 1, .replication_factor_default = 1});
+    w->core = control_new(config);
     control_effects_init(&w->out);
     list_init(&w->writes);
     list_init(&w->answers);
@@ -719,6 +718,27 @@ static inline void world_init(struct world *w, int32_t count, uint64_t seed)
     for (int32_t id = 1; id <= count; id++) {
         world_broker_make(w, id);
     }
+}
+
+/* Brokers 1..count are up; nobody is controller. */
+static inline void world_init(struct world *w, int32_t count, uint64_t seed)
+{
+    world_init_config(w, count,
+                      &(struct control_config){.broker_id = 1,
+                                               .seed = seed,
+                                               .partitions_default = 1,
+                                               .replication_factor_default = 1});
+}
+
+/* The same, with a controller of that level. */
+static inline void world_init_at(struct world *w, int32_t count, enum ibp level)
+{
+    world_init_config(w, count,
+                      &(struct control_config){.broker_id = 1,
+                                               .seed = 1,
+                                               .level = level,
+                                               .partitions_default = 1,
+                                               .replication_factor_default = 1});
 }
 
 static inline void world_pending_drop(struct world *w)

@@ -25,6 +25,27 @@ static void unclean_election_needs_the_setting(void **state)
     world_deinit(&w);
 }
 
+/* Below 3.2-IV0 nobody would know what the mark means. */
+static void unclean_leader_of_an_old_level_is_not_marked(void **state)
+{
+    struct world w;
+    (void)state;
+    world_init_at(&w, 3, IBP_3_1_IV0);
+    world_elect(&w);
+    world_run(&w);
+    assert_int_equal(world_create(&w, "t", (const char *const[]){"1,2", NULL}), 0);
+    world_kill(&w, 2);
+    world_run(&w);
+    world_kill(&w, 1);
+    world_run(&w);
+    world_start(&w, 2);
+    world_run(&w);
+    assert_int_equal(world_elect_leader(&w, "t", 0, true), 0);
+    assert_string_equal(world_text(&w, "t", 0), "RS[1,2] leader 2 isr [2] epoch 3");
+    assert_int_equal(world_state(&w, "t", 0)->recovery, MODEL_RECOVERED);
+    world_deinit(&w);
+}
+
 static void a_leader_in_a_failed_directory_is_replaced(void **state)
 {
     struct world w;
@@ -112,6 +133,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(unclean_election_needs_the_setting),
+        cmocka_unit_test(unclean_leader_of_an_old_level_is_not_marked),
         cmocka_unit_test(a_leader_in_a_failed_directory_is_replaced),
         cmocka_unit_test(a_lost_directory_is_asked_about),
         cmocka_unit_test(a_clean_leader_ends_recovery),

@@ -365,13 +365,7 @@ static void a_plan_that_is_held_waits(void **state)
 {
     struct world w;
     (void)state;
-    world_init(&w, 3, 1);
-    control_free(w.core);
-    w.core = control_new(&(struct control_config){.broker_id = 1,
-                                                  .seed = 1,
-                                                  .partitions_default = 1,
-                                                  .replication_factor_default = 1,
-                                                  .holds_legacy_moves = true});
+    world_init_at(&w, 3, IBP_2_3_IV1);
     world_elect(&w);
     world_run(&w);
     assert_int_equal(world_create(&w, "t", (const char *const[]){"1,2", NULL}), 0);

@@ -21,6 +21,34 @@ static void topics_without_an_id_get_one(void **state)
     world_deinit(&w);
 }
 
+/* Below 2.8-IV0 there are none, and a topic that has one keeps it. */
+static void old_levels_give_no_ids(void **state)
+{
+    struct world w;
+    (void)state;
+    world_init_at(&w, 2, IBP_2_7_IV2);
+    int32_t one[] = {1};
+    struct assignment list = {.replicas = {.count = 1, .list = one}};
+    struct model_topic node = {.name = (char[]){"t"}, .partition_count = 1, .partitions = &list};
+    struct model_topic named = node;
+    named.name = (char[]){"u"};
+    named.id = uuid_from_random(5, 6);
+    struct world_topic *t = world_topic_put(&w, &node);
+    struct world_topic *u = world_topic_put(&w, &named);
+    world_elect(&w);
+    world_run(&w);
+    assert_true(uuid_is_zero(t->node.id));
+    assert_int_equal(t->node_writes, 0);
+    assert_true(uuid_equal(u->node.id, named.id));
+    assert_string_equal(world_text(&w, "t", 0), "RS[1] leader 1 isr [1] epoch 0");
+    assert_int_equal(world_create(&w, "v", (const char *const[]){"1,2", NULL}), 0);
+    assert_true(uuid_is_zero(world_topic(&w, "v")->node.id));
+    assert_int_equal(world_alter(&w, "v", 0, "2"), 0);
+    world_run(&w);
+    assert_string_equal(world_text(&w, "v", 0), "RS[2] leader 2 isr [2] epoch 2");
+    world_deinit(&w);
+}
+
 static void a_topic_that_appears_gets_states(void **state)
 {
     struct world w;
@@ -102,6 +130,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(topics_without_an_id_get_one),
+        cmocka_unit_test(old_levels_give_no_ids),
         cmocka_unit_test(a_topic_that_appears_gets_states),
         cmocka_unit_test(a_topic_that_vanishes_is_forgotten),
         cmocka_unit_test(a_triple_that_cannot_be_stored_is_given_up),

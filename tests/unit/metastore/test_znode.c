@@ -107,6 +107,66 @@ static char host[] = "host";
 static char ipv6[] = "::1";
 static char rack[] = "r\"1";
 
+/* Below 2.7-IV0 brokers tell no features. */
+static void broker_of_an_old_level_is_written_as_version_4(void **state)
+{
+    (void)state;
+    struct model_endpoint endpoint = {.listener = plaintext, .host = host, .port = 9092};
+    struct model_broker broker = {.id = 1, .endpoints = &endpoint, .endpoint_count = 1};
+    struct buf b;
+    buf_init(&b);
+    metastore_broker_encode(&b, &broker, IBP_2_6_IV0, 1700000000000);
+    assert_encoded(&b, "{\"listener_security_protocol_map\":{\"PLAINTEXT\":\"PLAINTEXT\"},"
+                       "\"endpoints\":[\"PLAINTEXT://host:9092\"],\"jmx_port\":-1,\"host\":"
+                       "\"host\",\"timestamp\":\"1700000000000\",\"port\":9092,\"version\":4}");
+    buf_deinit(&b);
+}
+
+static void features_follow_the_level(void **state)
+{
+    (void)state;
+    static const struct {
+        enum ibp level;
+        const char *json;
+    } rows[] = {
+        {IBP_2_6_IV0, "{\"version\":1,\"status\":0,\"features\":{}}"},
+        {IBP_2_7_IV0, "{\"version\":1,\"status\":1,\"features\":{}}"},
+        {IBP_3_2_IV0, "{\"version\":1,\"status\":1,\"features\":{}}"},
+        {IBP_3_3_IV0, "{\"version\":2,\"status\":1,\"features\":{}}"},
+        {IBP_NEWEST, "{\"version\":2,\"status\":1,\"features\":{}}"},
+    };
+    struct buf b;
+    struct errmsg em;
+    buf_init(&b);
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        bool is_outdated = true;
+        metastore_features_encode(&b, rows[i].level);
+        assert_int_equal(metastore_features_check(buf_slice(&b), rows[i].level, &is_outdated, &em),
+                         0);
+        assert_false(is_outdated);
+        assert_encoded(&b, rows[i].json);
+        assert_int_equal(
+            metastore_features_check(slice_str(rows[0].json), IBP_2_8_IV1, &is_outdated, &em), 0);
+        assert_true(is_outdated);
+    }
+    buf_deinit(&b);
+    /* Entries are somebody else's. */
+    bool is_outdated = true;
+    assert_int_equal(
+        metastore_features_check(slice_str("{\"version\":1,\"status\":1,\"features\":{\"f\":{"
+                                           "\"min_version_level\":1,\"max_version_level\":2}}}"),
+                                 IBP_NEWEST, &is_outdated, &em),
+        0);
+    assert_false(is_outdated);
+    assert_error(metastore_features_check(slice_str("{\"version\":3,\"status\":1}"), IBP_NEWEST,
+                                          &is_outdated, &em),
+                 E_UNSUPPORTED, em, "version 3");
+    assert_error(
+        metastore_features_check(slice_str("{\"version\":2}"), IBP_NEWEST, &is_outdated, &em),
+        E_MALFORMED, em, "'status' is missing");
+    assert_false(is_outdated);
+}
+
 static void broker_is_written_as_version_5(void **state)
 {
     (void)state;
@@ -117,7 +177,7 @@ static void broker_is_written_as_version_5(void **state)
         .id = 1, .endpoints = endpoints, .endpoint_count = 2, .rack = rack};
     struct buf b;
     buf_init(&b);
-    metastore_broker_encode(&b, &broker, 1700000000000);
+    metastore_broker_encode(&b, &broker, IBP_NEWEST, 1700000000000);
     struct model_broker got = {.id = 1, .epoch = 9};
     struct errmsg em;
     assert_int_equal(metastore_broker_decode(buf_slice(&b), &got, &em), 0);
@@ -130,7 +190,7 @@ static void broker_is_written_as_version_5(void **state)
                    "\"1700000000000\",\"port\":9092,\"version\":5,\"rack\":\"r\\\"1\"}");
     model_broker_deinit(&got);
     broker = (struct model_broker){.endpoints = endpoints, .endpoint_count = 1};
-    metastore_broker_encode(&b, &broker, 1);
+    metastore_broker_encode(&b, &broker, IBP_2_7_IV0, 1);
     assert_encoded(&b, "{\"listener_security_protocol_map\":{\"TLS\":\"SSL\"},\"endpoints\":"
                        "[\"TLS://[::1]:9093\"],\"jmx_port\":-1,\"features\":{},\"host\":null,"
                        "\"timestamp\":\"1\",\"port\":-1,\"version\":5}");
@@ -352,6 +412,8 @@ int main(void)
         cmocka_unit_test(controller_of_3_3_and_of_3_9_are_read),
         cmocka_unit_test(controller_epoch_is_bare_decimal_text),
         cmocka_unit_test(broker_is_written_as_version_5),
+        cmocka_unit_test(broker_of_an_old_level_is_written_as_version_4),
+        cmocka_unit_test(features_follow_the_level),
         cmocka_unit_test(brokers_of_versions_1_to_5_are_read),
         cmocka_unit_test(broken_brokers_are_refused_with_the_reason),
         cmocka_unit_test(config_values_are_text),

@@ -294,7 +294,7 @@ static inline void cluster_register(struct cluster_broker *b)
     struct metastore_path path;
     struct buf json;
     buf_init(&json);
-    metastore_broker_encode(&json, &model, 0);
+    metastore_broker_encode(&json, &model, IBP_NEWEST, 0);
     struct metastore_op op = {.kind = METASTORE_CREATE,
                               .path = metastore_path_broker(&path, b->id),
                               .data = buf_slice(&json),

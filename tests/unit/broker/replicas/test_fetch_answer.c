@@ -15,9 +15,11 @@
 static const int32_t both[] = {1, 2};
 static const int32_t all[] = {1, 2, 3};
 
-static struct world *brokers(int32_t count)
+/* state: the level. */
+static struct world *brokers(void **state, int32_t count)
 {
     struct world *w = world_new(21, count);
+    w->level = *(const enum ibp *)*state;
     for (int32_t id = 1; id <= count; id++) {
         world_start(w, id);
     }
@@ -34,8 +36,7 @@ static void append_at(struct world *w, int32_t at, const struct world_partition 
 /* Row 69: the old leader has records that the new one lacks. */
 static void old_leader_truncates_to_the_common_point(void **state)
 {
-    (void)state;
-    struct world *w = brokers(2);
+    struct world *w = brokers(state, 2);
     struct world_partition *p = world_create(w, "orders", 0, both, 2);
     append_at(w, 1, p, 10);
     world_await_high_watermark(w, 2, p, 10);
@@ -62,8 +63,7 @@ static void old_leader_truncates_to_the_common_point(void **state)
 /* Several leaders that each appended alone: the follower goes back epoch by epoch. */
 static void truncation_goes_back_over_several_epochs(void **state)
 {
-    (void)state;
-    struct world *w = brokers(2);
+    struct world *w = brokers(state, 2);
     struct world_partition *p = world_create(w, "orders", 0, both, 2);
     append_at(w, 1, p, 10);
     world_await_high_watermark(w, 2, p, 10);
@@ -88,8 +88,7 @@ static void truncation_goes_back_over_several_epochs(void **state)
 
 static void committed_records_survive_a_change_of_leader(void **state)
 {
-    (void)state;
-    struct world *w = brokers(3);
+    struct world *w = brokers(state, 3);
     struct world_partition *p = world_create(w, "orders", 0, all, 3);
     append_at(w, 1, p, 50);
     world_await_high_watermark(w, 1, p, 50);
@@ -110,8 +109,7 @@ static void committed_records_survive_a_change_of_leader(void **state)
 /* 2 led an epoch in which nothing was appended; 1 does not know it, and no record has to go. */
 static void epoch_without_records_does_not_keep_a_follower_out(void **state)
 {
-    (void)state;
-    struct world *w = brokers(2);
+    struct world *w = brokers(state, 2);
     struct world_partition *p = world_create(w, "orders", 0, both, 2);
     append_at(w, 1, p, 10);
     world_await_high_watermark(w, 2, p, 10);
@@ -132,8 +130,7 @@ static void epoch_without_records_does_not_keep_a_follower_out(void **state)
 /* The leader lost its disk and starts empty (an unclean election): the follower cuts all it has. */
 static void follower_beyond_an_empty_leader_cuts_its_log(void **state)
 {
-    (void)state;
-    struct world *w = brokers(2);
+    struct world *w = brokers(state, 2);
     struct world_partition *p = world_create(w, "orders", 0, both, 2);
     append_at(w, 1, p, 10);
     world_await_high_watermark(w, 2, p, 10);
@@ -183,8 +180,7 @@ static void broken_directory_does_not_stop_the_other(void **state)
 /* Row 70: failed, counted, the other goes on; the next epoch clears the mark. */
 static void fenced_partition_fails_until_its_epoch_is_told(void **state)
 {
-    (void)state;
-    struct world *w = brokers(2);
+    struct world *w = brokers(state, 2);
     struct world_partition *p = world_create(w, "orders", 0, both, 2);
     struct world_partition *q = world_create(w, "orders", 1, both, 2);
     append_at(w, 1, p, 1);
@@ -209,8 +205,7 @@ static void fenced_partition_fails_until_its_epoch_is_told(void **state)
 
 static void reassignment_bytes_are_counted_apart(void **state)
 {
-    (void)state;
-    struct world *w = brokers(3);
+    struct world *w = brokers(state, 3);
     struct world_partition *p = world_create(w, "orders", 0, both, 2);
     append_at(w, 1, p, 10);
     world_await_end(w, 2, p, 10);
@@ -237,17 +232,67 @@ static void reassignment_bytes_are_counted_apart(void **state)
     world_free(w);
 }
 
+/* Below 2.7-IV1 it is asked before the first fetch of an epoch, from there on the fetch itself tells. */
+static void the_level_says_who_finds_the_common_point(void **state)
+{
+    struct world *w = brokers(state, 2);
+    struct world_partition *p = world_create(w, "orders", 0, both, 2);
+    append_at(w, 1, p, 10);
+    world_await_high_watermark(w, 2, p, 10);
+    assert_int_equal(w->epoch_requests, 0); /* a log without epochs has nothing to ask about */
+    world_announce(w, p, true);
+    append_at(w, 1, p, 1);
+    world_await_high_watermark(w, 2, p, 11);
+    assert_int_equal(w->epoch_requests, ibp_has(w->level, IBP_TRUNCATION_ON_FETCH) ? 0 : 1);
+    world_free(w);
+}
+
+/* The leader that is asked has gone: the question is put again when it is back. */
+static void an_unanswered_question_is_put_again(void **state)
+{
+    struct world *w = brokers(state, 2);
+    struct world_partition *p = world_create(w, "orders", 0, both, 2);
+    append_at(w, 1, p, 10);
+    world_await_high_watermark(w, 2, p, 10);
+    world_kill(w, 1);
+    p->leader_epoch++;
+    p->partition_epoch++;
+    assert_int_equal(world_send(w, 2, p), KERR_NONE);
+    world_pass(w, 5000);
+    world_start(w, 1);
+    world_pass(w, 3000); /* now the leader says that it does not know the epoch yet */
+    assert_int_equal(world_send(w, 1, p), KERR_NONE);
+    append_at(w, 1, p, 1);
+    world_await_high_watermark(w, 2, p, 11);
+    world_assert_same_log(w, 1, 2, p);
+    world_free(w);
+}
+
+#define AT(test, level)                                                                            \
+    {                                                                                              \
+#test " at level " #level, test, NULL, NULL, &levels[level]                                \
+    }
+#define AT_EACH(test)                                                                              \
+    AT(test, IBP_2_2_IV0), AT(test, IBP_2_7_IV0), AT(test, IBP_2_7_IV1), AT(test, IBP_3_0_IV1),    \
+        AT(test, IBP_3_9_IV0)
+
 int main(void)
 {
+    enum ibp levels[IBP_END];
+    for (enum ibp level = IBP_NEWEST; level < IBP_END; level++) {
+        levels[level] = level;
+    }
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(old_leader_truncates_to_the_common_point),
-        cmocka_unit_test(truncation_goes_back_over_several_epochs),
-        cmocka_unit_test(committed_records_survive_a_change_of_leader),
-        cmocka_unit_test(epoch_without_records_does_not_keep_a_follower_out),
-        cmocka_unit_test(follower_beyond_an_empty_leader_cuts_its_log),
+        AT_EACH(old_leader_truncates_to_the_common_point),
+        AT_EACH(truncation_goes_back_over_several_epochs),
+        AT_EACH(committed_records_survive_a_change_of_leader),
+        AT_EACH(epoch_without_records_does_not_keep_a_follower_out),
+        AT_EACH(follower_beyond_an_empty_leader_cuts_its_log),
         cmocka_unit_test(broken_directory_does_not_stop_the_other),
-        cmocka_unit_test(fenced_partition_fails_until_its_epoch_is_told),
-        cmocka_unit_test(reassignment_bytes_are_counted_apart),
+        AT_EACH(fenced_partition_fails_until_its_epoch_is_told),
+        AT(reassignment_bytes_are_counted_apart, IBP_3_9_IV0),
+        AT_EACH(the_level_says_who_finds_the_common_point),
+        AT_EACH(an_unanswered_question_is_put_again),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

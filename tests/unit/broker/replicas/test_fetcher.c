@@ -213,6 +213,59 @@ static void leader_without_endpoint_is_fetched_once_it_is_known(void **state)
     world_free(w);
 }
 
+/* The follower asks in the versions of its level; what it lost sight of it finds again. */
+static void requests_have_the_versions_of_the_level(void **state)
+{
+    (void)state;
+    static const struct {
+        enum ibp level;
+        int16_t fetch;
+        int16_t offsets;
+    } rows[] = {
+        {IBP_2_2_IV0, 10, 4}, {IBP_2_4_IV1, 11, 5}, {IBP_2_8_IV1, 12, 6},
+        {IBP_3_1_IV0, 13, 7}, {IBP_3_5_IV0, 14, 8}, {IBP_3_9_IV0, 17, 9},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct world *w = world_new(1, 2);
+        w->level = rows[i].level;
+        world_start(w, 1);
+        world_start(w, 2);
+        struct world_partition *p = world_create(w, "orders", 0, both, 2);
+        append(w, p, 5);
+        world_await_end(w, 2, p, 5);
+        assert_int_equal(w->fetch_version, rows[i].fetch);
+        assert_int_equal(world_stop_replica(w, 1, p, true, -1), KERR_NONE);
+        world_announce(w, p, true); /* the leader is empty now: out of range, or diverged */
+        world_await_end(w, 2, p, 0);
+        append(w, p, 2);
+        world_await_end(w, 2, p, 2);
+        world_assert_same_log(w, 1, 2, p);
+        if (w->offsets_version != 0) {
+            assert_int_equal(w->offsets_version, rows[i].offsets);
+        }
+        world_free(w);
+    }
+}
+
+/* The controller is of a level without ids: the leader would not know them. */
+static void topics_are_named_where_the_cache_has_no_ids(void **state)
+{
+    (void)state;
+    struct world *w = two_brokers();
+    struct world_partition *p = world_create(w, "orders", 0, both, 2);
+    append(w, p, 5);
+    world_await_end(w, 2, p, 5);
+    assert_int_equal(w->fetch_version, 17);
+    w->lacks_topic_ids = true;
+    append(w, p, 5);
+    world_await_end(w, 2, p, 10);
+    append(w, p, 5);
+    world_await_end(w, 2, p, 15);
+    assert_int_equal(w->fetch_version, 12);
+    world_assert_same_log(w, 1, 2, p);
+    world_free(w);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -226,6 +279,8 @@ int main(void)
         cmocka_unit_test(stopped_partition_is_forgotten),
         cmocka_unit_test(fetcher_ends_with_its_last_partition),
         cmocka_unit_test(leader_without_endpoint_is_fetched_once_it_is_known),
+        cmocka_unit_test(requests_have_the_versions_of_the_level),
+        cmocka_unit_test(topics_are_named_where_the_cache_has_no_ids),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

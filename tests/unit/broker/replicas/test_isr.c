@@ -165,6 +165,103 @@ static void many_joins_take_few_requests(void **state)
     world_free(w);
 }
 
+/* ---- below 2.7-IV2 ---- */
+
+/* The test is the store. */
+static struct world *three_brokers_of_an_old_level(void)
+{
+    struct world *w = world_new(41, 3);
+    w->level = IBP_2_7_IV1;
+    w->holds_puts = true;
+    for (int32_t id = 1; id <= 3; id++) {
+        world_start(w, id);
+    }
+    return w;
+}
+
+static void leader_of_an_old_level_stores_the_set_itself(void **state)
+{
+    (void)state;
+    struct world *w = three_brokers_of_an_old_level();
+    struct world_partition *p = world_create(w, "orders", 0, two_three, 2);
+    append(w, p, 20);
+    restrict_isr(w, p);
+    world_await_put(w);
+    assert_string_equal(w->puts[0].topic, "orders");
+    assert_int_equal(w->puts[0].by, 2);
+    assert_int_equal(w->puts[0].leader, 2);
+    assert_int_equal(w->puts[0].leader_epoch, 1);
+    assert_int_equal(w->puts[0].version, p->partition_epoch);
+    assert_int_equal(w->puts[0].controller_epoch, w->controller_epoch);
+    assert_int_equal(w->puts[0].isr_count, 2);
+    assert_int_equal(w->puts[0].isr[1], 3);
+    world_answer_put(w, 0);
+    assert_int_equal(world_info(w, 2, p).isr_count, 2);
+    world_await_high_watermark(w, 3, p, 20);
+    assert_int_equal(w->alter_requests, 0);
+    struct replicas_metrics metrics;
+    replicas_metrics(world_replicas(w, 2), &metrics);
+    assert_int_equal(metrics.isr_expands, 1);
+    world_free(w);
+}
+
+/* Somebody else wrote the state: only the controller can say what holds now. */
+static void refused_set_waits_for_the_controller(void **state)
+{
+    (void)state;
+    struct world *w = three_brokers_of_an_old_level();
+    struct world_partition *p = world_create(w, "orders", 0, two_three, 2);
+    append(w, p, 5);
+    restrict_isr(w, p);
+    world_answer_put(w, -E_BAD_VERSION);
+    world_pass(w, 5000);
+    assert_int_equal(w->put_count, 0);
+    assert_int_equal(world_info(w, 2, p).isr_count, 1);
+    world_announce(w, p, true);
+    world_answer_put(w, 0);
+    assert_int_equal(world_info(w, 2, p).isr_count, 2);
+    world_free(w);
+}
+
+static void set_without_an_answer_is_stored_again(void **state)
+{
+    (void)state;
+    struct world *w = three_brokers_of_an_old_level();
+    struct world_partition *p = world_create(w, "orders", 0, two_three, 2);
+    append(w, p, 5);
+    w->has_no_store = true;
+    restrict_isr(w, p);
+    world_pass(w, 3000);
+    assert_int_equal(w->put_count, 0);
+    w->has_no_store = false;
+    world_answer_put(w, -E_CLOSED);
+    world_answer_put(w, -E_UNKNOWN_OUTCOME);
+    assert_int_equal(world_info(w, 2, p).isr_count, 1);
+    world_answer_put(w, 0);
+    assert_int_equal(world_info(w, 2, p).isr_count, 2);
+    world_free(w);
+}
+
+/* An answer that comes when another epoch has begun says nothing about it. */
+static void late_outcome_is_of_no_account(void **state)
+{
+    (void)state;
+    struct world *w = three_brokers_of_an_old_level();
+    struct world_partition *p = world_create(w, "orders", 0, two_three, 2);
+    append(w, p, 5);
+    restrict_isr(w, p);
+    world_await_put(w);
+    p->leader_epoch++;
+    p->partition_epoch++;
+    assert_int_equal(world_send(w, 2, p), KERR_NONE);
+    world_answer_put(w, -E_BAD_VERSION); /* of the old epoch */
+    assert_int_equal(world_info(w, 2, p).isr_count, 1);
+    assert_int_equal(world_send(w, 3, p), KERR_NONE);
+    world_answer_put(w, 0);
+    assert_int_equal(world_info(w, 2, p).isr_count, 2);
+    world_free(w);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -175,6 +272,10 @@ int main(void)
         cmocka_unit_test(refused_join_is_proposed_again_by_a_later_fetch),
         cmocka_unit_test(outdated_proposal_waits_for_the_controller),
         cmocka_unit_test(many_joins_take_few_requests),
+        cmocka_unit_test(leader_of_an_old_level_stores_the_set_itself),
+        cmocka_unit_test(refused_set_waits_for_the_controller),
+        cmocka_unit_test(set_without_an_answer_is_stored_again),
+        cmocka_unit_test(late_outcome_is_of_no_account),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

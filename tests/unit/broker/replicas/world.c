@@ -5,6 +5,7 @@
 
 #include "base/alloc.h"
 #include "base/check.h"
+#include "model/cluster.h"
 #include "model/kerr.h"
 #include "record/records.h"
 #include "wire/alter_partition.h"
@@ -12,6 +13,7 @@
 #include "wire/header.h"
 #include "wire/leader_and_isr.h"
 #include "wire/list_offsets.h"
+#include "wire/offset_for_leader_epoch.h"
 #include "wire/stop_replica.h"
 
 #include <setjmp.h>
@@ -59,6 +61,13 @@ static bool is_alive(void *arg, int32_t broker)
     return broker >= 1 && broker <= w->broker_count && w->brokers[broker].replicas != NULL;
 }
 
+static bool has_topic_id(void *arg, struct uuid id)
+{
+    const struct world *w = ((struct world_broker *)arg)->world;
+    (void)id;
+    return !w->lacks_topic_ids;
+}
+
 static int32_t controller(void *arg)
 {
     (void)arg;
@@ -77,6 +86,66 @@ static void dir_failed(void *arg, const char *path, const char *reason)
     ((struct world_broker *)arg)->dir_failures++;
 }
 
+/* Stores the first put, or refuses it with err. */
+static void put_answer(struct world *w, int err)
+{
+    struct world_put put = w->puts[0];
+    w->put_count--;
+    memmove(&w->puts[0], &w->puts[1], (size_t)w->put_count * sizeof put);
+    struct replicas_isr_outcome outcome = {
+        .topic = slice_str(put.topic),
+        .partition = put.partition,
+        .leader_epoch = put.leader_epoch,
+        .partition_epoch = put.version,
+        .err = err,
+        .version = put.version + 1,
+    };
+    for (int32_t i = 0; err == 0 && i < w->partition_count; i++) {
+        struct world_partition *p = &w->partitions[i];
+        if (strcmp(p->topic, put.topic) == 0 && p->partition == put.partition) {
+            p->partition_epoch = outcome.version;
+            p->isr_count = put.isr_count;
+            memcpy(p->isr, put.isr, sizeof p->isr);
+        }
+    }
+    if (w->brokers[put.by].replicas != NULL) {
+        replicas_isr_stored(w->brokers[put.by].replicas, &outcome);
+    }
+}
+
+static void puts_due(void *arg)
+{
+    struct world *w = ((struct world_broker *)arg)->world;
+    while (!w->holds_puts && w->put_count > 0) {
+        put_answer(w, 0);
+    }
+}
+
+static bool store_isr(void *arg, const char *topic, int32_t partition,
+                      const struct model_partition_state *state)
+{
+    struct world_broker *b = arg;
+    struct world *w = b->world;
+    if (w->has_no_store) {
+        return false;
+    }
+    assert_true(w->put_count < WORLD_PARTITIONS_MAX);
+    struct world_put *put = &w->puts[w->put_count++];
+    *put = (struct world_put){
+        .by = b->id,
+        .topic = topic,
+        .partition = partition,
+        .controller_epoch = state->controller_epoch,
+        .leader = state->leader,
+        .leader_epoch = state->leader_epoch,
+        .version = state->version,
+        .isr_count = state->isr.count,
+    };
+    memcpy(put->isr, state->isr.list, (size_t)state->isr.count * sizeof *put->isr);
+    env_timer_start(&b->puts_timer, 10);
+    return true;
+}
+
 /* ---- answering ---- */
 
 static struct world_partition *find_by_id(struct world *w, struct uuid id, int32_t partition)
@@ -87,6 +156,17 @@ static struct world_partition *find_by_id(struct world *w, struct uuid id, int32
         }
     }
     return NULL;
+}
+
+/* Topics are named in old versions, and have ids in new ones. */
+static struct uuid id_of(struct world *w, struct slice topic, struct uuid id)
+{
+    for (int32_t i = 0; uuid_is_zero(id) && i < w->partition_count; i++) {
+        if (slice_equal_str(topic, w->partitions[i].topic)) {
+            return w->partitions[i].topic_id;
+        }
+    }
+    return id;
 }
 
 static int16_t code_of(int err)
@@ -195,8 +275,10 @@ static bool session_try(struct world_session *s, bool is_forced)
             spans[span_count++] = (struct span){
                 .kind = SPAN_FILE, .file = reads[i].file, .pos = reads[i].pos, .len = reads[i].len};
         }
-        topics[n] = (struct wire_fetch_response_responses){
-            .topic_id = item->topic_id, .partitions = &parts[n], .partitions_count = 1};
+        topics[n] = (struct wire_fetch_response_responses){.topic = reads[i].topic,
+                                                           .topic_id = item->topic_id,
+                                                           .partitions = &parts[n],
+                                                           .partitions_count = 1};
     }
     if (!has_news && !is_forced) {
         return false;
@@ -267,13 +349,16 @@ static void session_update(struct world_session *s, const struct wire_fetch_requ
     b->fetch_requests++;
     for (int32_t t = 0; t < req->forgotten_topics_data_count; t++) {
         for (int32_t i = 0; i < req->forgotten_topics_data[t].partitions_count; i++) {
-            session_forget(s, req->forgotten_topics_data[t].topic_id,
+            session_forget(s,
+                           id_of(b->world, req->forgotten_topics_data[t].topic,
+                                 req->forgotten_topics_data[t].topic_id),
                            req->forgotten_topics_data[t].partitions[i]);
         }
     }
     for (int32_t t = 0; t < req->topics_count; t++) {
         for (int32_t i = 0; i < req->topics[t].partitions_count; i++) {
-            session_put(s, req->topics[t].topic_id, &req->topics[t].partitions[i]);
+            session_put(s, id_of(b->world, req->topics[t].topic, req->topics[t].topic_id),
+                        &req->topics[t].partitions[i]);
             b->fetch_partitions++;
         }
     }
@@ -283,7 +368,9 @@ static void answer_fetch(struct world_broker *b, struct net_request *request,
                          const struct wire_request_header *header,
                          const struct wire_fetch_request *req)
 {
-    struct world_session *s = &b->sessions[req->replica_state.replica_id];
+    int32_t follower = header->api_version >= 15 ? req->replica_state.replica_id : req->replica_id;
+    struct world_session *s = &b->sessions[follower];
+    b->world->fetch_version = header->api_version;
     if (s->parked != NULL) {
         assert_true(session_try(s, true));
     }
@@ -329,6 +416,7 @@ static void answer_offsets(struct world_broker *b, struct net_request *request,
     struct wire_list_offsets_response resp;
     wire_list_offsets_response_init(&resp);
     resp.topics = topics;
+    b->world->offsets_version = header->api_version;
     for (int32_t t = 0; t < req->topics_count; t++) {
         struct replicas_offset_query query = {
             .topic = req->topics[t].name,
@@ -348,6 +436,35 @@ static void answer_offsets(struct world_broker *b, struct net_request *request,
     respond(request, header, &wire_list_offsets_response_message, &resp);
 }
 
+static void answer_epochs(struct world_broker *b, struct net_request *request,
+                          const struct wire_request_header *header,
+                          const struct wire_offset_for_leader_epoch_request *req)
+{
+    struct wire_offset_for_leader_epoch_response_topics topics[WORLD_ITEMS_MAX];
+    struct wire_offset_for_leader_epoch_response_topics_partitions parts[WORLD_ITEMS_MAX];
+    struct wire_offset_for_leader_epoch_response resp;
+    wire_offset_for_leader_epoch_response_init(&resp);
+    resp.topics = topics;
+    b->world->epoch_requests++;
+    for (int32_t t = 0; t < req->topics_count; t++) {
+        struct replicas_epoch_query query = {
+            .topic = req->topics[t].topic,
+            .partition = req->topics[t].partitions[0].partition,
+            .current_leader_epoch = req->topics[t].partitions[0].current_leader_epoch,
+            .leader_epoch = req->topics[t].partitions[0].leader_epoch,
+        };
+        int err = replicas_find_epoch_end(b->replicas, &query);
+        wire_offset_for_leader_epoch_response_topics_partitions_init(&parts[t]);
+        parts[t].partition = query.partition;
+        parts[t].error_code = code_of(err);
+        parts[t].leader_epoch = query.ret_epoch;
+        parts[t].end_offset = query.ret_end_offset;
+        topics[resp.topics_count++] = (struct wire_offset_for_leader_epoch_response_topics){
+            .topic = query.topic, .partitions = &parts[t], .partitions_count = 1};
+    }
+    respond(request, header, &wire_offset_for_leader_epoch_response_message, &resp);
+}
+
 /* The controller's side, as far as tests need it: every proposal is taken unless alter_error is set. */
 static void answer_alter(struct world_broker *b, struct net_request *request,
                          const struct wire_request_header *header,
@@ -363,15 +480,18 @@ static void answer_alter(struct world_broker *b, struct net_request *request,
     for (int32_t t = 0; t < req->topics_count; t++) {
         const struct wire_alter_partition_request_topics_partitions *asked =
             &req->topics[t].partitions[0];
-        struct world_partition *p = find_by_id(w, req->topics[t].topic_id, asked->partition_index);
+        struct uuid id = id_of(w, req->topics[t].topic_name, req->topics[t].topic_id);
+        struct world_partition *p = find_by_id(w, id, asked->partition_index);
         assert_non_null(p);
         wire_alter_partition_response_topics_partitions_init(&parts[t]);
         parts[t].partition_index = p->partition;
         parts[t].error_code = w->alter_error;
         if (w->alter_error == 0) {
-            p->isr_count = asked->new_isr_with_epochs_count;
+            bool has_epochs = header->api_version >= 3;
+            p->isr_count = has_epochs ? asked->new_isr_with_epochs_count : asked->new_isr_count;
             for (int32_t i = 0; i < p->isr_count; i++) {
-                p->isr[i] = asked->new_isr_with_epochs[i].broker_id;
+                p->isr[i] =
+                    has_epochs ? asked->new_isr_with_epochs[i].broker_id : asked->new_isr[i];
             }
             p->partition_epoch++;
             parts[t].leader_id = p->leader;
@@ -380,8 +500,11 @@ static void answer_alter(struct world_broker *b, struct net_request *request,
             parts[t].isr = p->isr;
             parts[t].isr_count = p->isr_count;
         }
-        topics[resp.topics_count++] = (struct wire_alter_partition_response_topics){
-            .topic_id = p->topic_id, .partitions = &parts[t], .partitions_count = 1};
+        topics[resp.topics_count++] =
+            (struct wire_alter_partition_response_topics){.topic_name = slice_str(p->topic),
+                                                          .topic_id = p->topic_id,
+                                                          .partitions = &parts[t],
+                                                          .partitions_count = 1};
     }
     respond(request, header, &wire_alter_partition_response_message, &resp);
 }
@@ -406,6 +529,9 @@ static void on_request(void *arg, struct net_request *request)
         break;
     case WIRE_KEY_LIST_OFFSETS:
         answer_offsets(b, request, &header, body);
+        break;
+    case WIRE_KEY_OFFSET_FOR_LEADER_EPOCH:
+        answer_epochs(b, request, &header, body);
         break;
     case WIRE_KEY_ALTER_PARTITION:
         answer_alter(b, request, &header, body);
@@ -467,6 +593,7 @@ static void open_replicas(struct world_broker *b, struct env *env)
     struct replicas_config config;
     replicas_config_default(&config);
     config.broker_id = b->id;
+    config.level = w->level;
     config.log_dirs = dirs;
     config.log_dir_count = w->dir_count;
     config.lag_time_max_ms = w->lag_time_max_ms;
@@ -475,6 +602,8 @@ static void open_replicas(struct world_broker *b, struct env *env)
         .topic_config = topic_config,
         .endpoint = endpoint,
         .is_alive = is_alive,
+        .has_topic_id = has_topic_id,
+        .store_isr = store_isr,
         .controller = controller,
         .broker_epoch = broker_epoch,
         .dir_failed = dir_failed,
@@ -493,6 +622,7 @@ void world_start(struct world *w, int32_t id)
         sim_node_start(b->node);
     }
     struct env *env = sim_node_env(b->node);
+    env_timer_init(&b->puts_timer, env, puts_due, b);
     open_replicas(b, env);
     replicas_accept_records(b->replicas); /* nobody counts on anything before the first order */
     for (int32_t i = 0; i <= WORLD_BROKERS_MAX; i++) {
@@ -533,6 +663,7 @@ void world_kill(struct world *w, int32_t id)
     }
     net_server_free(b->server);
     b->server = NULL;
+    env_timer_stop(&b->puts_timer);
     replicas_free(b->replicas);
     b->replicas = NULL;
     sim_node_crash(b->node);
@@ -806,4 +937,21 @@ void world_assert_same_log(struct world *w, int32_t a, int32_t b, const struct w
     assert_memory_equal(left.ptr, right.ptr, left.len);
     buf_deinit(&left);
     buf_deinit(&right);
+}
+
+static bool has_put(void *arg)
+{
+    const struct world *w = arg;
+    return w->put_count > 0;
+}
+
+void world_await_put(struct world *w)
+{
+    assert_true(sim_world_run(w->sim, 60000, has_put, w));
+}
+
+void world_answer_put(struct world *w, int err)
+{
+    world_await_put(w);
+    put_answer(w, err);
 }

@@ -70,8 +70,22 @@ struct world_broker {
     int32_t fetch_partitions; /* named in them */
     int16_t refuse_error;     /* answer fetches of refuse_partition with it, 0 = do not */
     int32_t refuse_partition;
+    struct env_timer puts_timer;
     int32_t dir_failures; /* told by the hook */
     bool was_stopped;     /* replicas_stop is done */
+};
+
+/* A state that a leader wants to have stored, below 2.7-IV2. */
+struct world_put {
+    int32_t by;
+    const char *topic;
+    int32_t partition;
+    int32_t controller_epoch;
+    int32_t leader;
+    int32_t leader_epoch;
+    int32_t version;
+    int32_t isr[WORLD_BROKERS_MAX];
+    int32_t isr_count;
 };
 
 struct world {
@@ -88,6 +102,17 @@ struct world {
     bool is_session_refused;
     int16_t alter_error; /* partition error of the next AlterPartition answers */
     int32_t alter_requests;
+    /* Set before world_start. */
+    enum ibp level;
+    /* At any time. */
+    bool lacks_topic_ids; /* no metadata cache has one */
+    bool has_no_store;
+    bool holds_puts;                             /* the test answers them */
+    struct world_put puts[WORLD_PARTITIONS_MAX]; /* not answered yet, the oldest first */
+    int32_t put_count;
+    int32_t epoch_requests; /* OffsetForLeaderEpoch */
+    int16_t fetch_version;  /* of the latest Fetch and ListOffsets that came */
+    int16_t offsets_version;
     int32_t controller_epoch;
 };
 
@@ -108,6 +133,10 @@ void world_announce(struct world *w, struct world_partition *p, bool is_raised);
 /* Returns the partition's code. */
 int16_t world_stop_replica(struct world *w, int32_t at, const struct world_partition *p,
                            bool is_deleted, int32_t epoch);
+
+void world_await_put(struct world *w);
+/* Waits for a put, and answers the oldest with err; when it is 0, the state's version has risen by one. */
+void world_answer_put(struct world *w, int err);
 
 /* One batch of `count` records of `size` bytes, for world_append. */
 struct world_produce {
