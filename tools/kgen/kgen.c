@@ -53,14 +53,17 @@ static uint64_t number(const char *name, const char *text, uint64_t min, uint64_
     return value;
 }
 
+/* Of a list of servers the first one is asked for the rest of the cluster. */
 static void take_bootstrap(struct options *options, const char *text)
 {
-    const char *colon = strrchr(text, ':');
-    if (colon == NULL || colon == text) {
+    char *server = slice_dup(slice_of(text, strcspn(text, ",")));
+    char *colon = strrchr(server, ':');
+    if (colon == NULL || colon == server) {
         usage("-b wants HOST:PORT");
     }
-    options->host = slice_dup(slice_of(text, (size_t)(colon - text)));
+    options->host = slice_dup(slice_of(server, (size_t)(colon - server)));
     options->port = (uint16_t)number("b", colon + 1, 1, 65535);
+    free(server);
 }
 
 static int16_t acks_of(const char *text)
