@@ -18,9 +18,20 @@
 
 #define IOV_BATCH 64 /* iovecs given to one pwritev */
 
+#define DROPS_MAX 2 /* jobs of a file that may wait for the pool */
+
 struct loop_file {
     struct env_file file;
     int fd;
+    uint64_t drop_from; /* first byte that no job was told of; UINT64_MAX = none */
+    int32_t drops;      /* jobs on the pool; atomic */
+};
+
+/* Given to the pool, which frees it. */
+struct drop_job {
+    struct env_file *file; /* a reference */
+    uint64_t pos;
+    uint64_t len;
 };
 
 static struct loop_file *file_of(const struct env_file *f)
@@ -43,6 +54,7 @@ static struct loop_file *file_new(struct env *env, int fd)
     struct loop_file *f = xalloc(sizeof *f);
     f->file = (struct env_file){.env = env, .refs = 1};
     f->fd = fd;
+    f->drop_from = UINT64_MAX;
     return f;
 }
 
@@ -165,12 +177,39 @@ int loop_file_sync(struct env_file *f)
     return fdatasync(file_of(f)->fd) != 0 ? errno_code() : 0;
 }
 
+/* Nothing waits here: pages still under writeback stay until the next call names them again. */
+static void drop_work(void *arg)
+{
+    struct drop_job *job = arg;
+    struct loop_file *f = file_of(job->file);
+    /* Both are hints. */
+    (void)sync_file_range(f->fd, (off_t)job->pos, (off_t)job->len, SYNC_FILE_RANGE_WRITE);
+    (void)posix_fadvise(f->fd, 0, (off_t)job->pos, POSIX_FADV_DONTNEED);
+    (void)__atomic_fetch_sub(&f->drops, 1, __ATOMIC_RELAXED); /* only a bound */
+    env_file_unref(job->file);
+    free(job);
+}
+
+static void drop_done(void *arg)
+{
+    (void)arg; /* freed by the work, which runs even when the env is gone before it could be told */
+}
+
+/* Dropping a megabyte costs as much as sending it, so the pool does it; what comes while it is busy goes
+ * into the next job. */
 void loop_file_drop_behind(struct env_file *f, uint64_t pos, uint64_t len)
 {
-    /* Nothing waits here: pages still under writeback stay until the next call names them again. */
-    int fd = file_of(f)->fd;
-    (void)sync_file_range(fd, (off_t)pos, (off_t)len, SYNC_FILE_RANGE_WRITE); /* a hint */
-    (void)posix_fadvise(fd, 0, (off_t)pos, POSIX_FADV_DONTNEED);              /* a hint */
+    struct loop_file *file = file_of(f);
+    file->drop_from = MIN(file->drop_from, pos);
+    if (__atomic_load_n(&file->drops, __ATOMIC_RELAXED) >= DROPS_MAX) {
+        return;
+    }
+    struct drop_job *job = xalloc(sizeof *job);
+    *job = (struct drop_job){
+        .file = env_file_ref(f), .pos = file->drop_from, .len = pos + len - file->drop_from};
+    file->drop_from = UINT64_MAX;
+    (void)__atomic_fetch_add(&file->drops, 1, __ATOMIC_RELAXED); /* only a bound */
+    env_work(f->env, drop_work, drop_done, job);
 }
 
 int loop_rename(struct env *env, const char *from, const char *to)

@@ -122,22 +122,6 @@ static void note_bytes(struct replicas_partition *p, int64_t bytes)
     }
 }
 
-/* A long copy goes past the page cache, so that it neither evicts the tails of other partitions nor
- * fills memory with what has to be written (design section 4). */
-static void drop_behind(struct replicas_partition *p, int64_t first_offset)
-{
-    if (p->fetch.streak_bytes < p->replicas->config.catch_up_lag_bytes) {
-        return;
-    }
-    struct plog_read_args args = {
-        .offset = first_offset, .upper = INT64_MAX, .max_bytes = UINT32_MAX, .min_one = true};
-    struct plog_span span;
-    if (plog_read(p->log, &args, &span) == 0 && span.len > 0) {
-        env_file_drop_behind(span.file, span.pos, span.len);
-        env_file_unref(span.file);
-    }
-}
-
 /* 0, or the error of the log or the bytes. */
 static int append(struct replicas_partition *p, struct slice records)
 {
@@ -153,7 +137,7 @@ static int append(struct replicas_partition *p, struct slice records)
     }
     if (err == 0) {
         note_bytes(p, appended.bytes);
-        drop_behind(p, appended.first_offset);
+        replicas_copy_appended(p, &appended);
         replicas_partition_log_moved(p);
         replicas_fetch_touch(p);
     }

@@ -209,6 +209,12 @@ struct replicas_follower {
 
 /* ---- all of it ---- */
 
+/* Bytes of copies in the seconds up to at_ms. */
+struct replicas_copied {
+    int64_t bytes;
+    int64_t at_ms;
+};
+
 struct replicas {
     struct env *env;
     struct replicas_config config; /* log_dirs unset: see dirs */
@@ -248,6 +254,10 @@ struct replicas {
     struct list fetchers;
     struct list homeless;
     struct arena arena; /* for one request or answer at a time */
+
+    /* Copies that stayed in the page cache (past_cache.c). */
+    struct replicas_copied copied_in;
+    struct replicas_copied copied_out;
 
     struct replicas_follower followers[REPLICAS_FOLLOWERS_MAX];
     int32_t follower_count;
@@ -376,6 +386,15 @@ void replicas_isr_drop(struct replicas_partition *p);
 void replicas_isr_send(struct replicas *r);
 void replicas_isr_metadata_changed(struct replicas *r);
 void replicas_isr_free(struct replicas *r);
+
+/* ---- past_cache.c ---- */
+
+struct plog_appended;
+
+/* A follower appended a piece: hints to the kernel when the copy is long. */
+void replicas_copy_appended(struct replicas_partition *p, const struct plog_appended *piece);
+/* The same for what a leader sends. */
+void replicas_copy_sent(struct replicas_partition *p, const struct replicas_read *read);
 
 /* ---- fetcher.c ---- */
 

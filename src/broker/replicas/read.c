@@ -219,11 +219,7 @@ void replicas_read_sent(struct replicas *r, const struct replicas_read *read)
         replica_throttle_take(&r->leader_throttle, (int64_t)read->len, env_now_us(r->env));
     }
     replicas_limit_sent(p, read->replica_id, (int64_t)read->len);
-    /* What a replica far behind has been sent is of no use in the page cache (design section 4). */
-    if (!replica_core_in_maximal_isr(&p->core, read->replica_id) &&
-        plog_bytes_from(p->log, read->fetch_offset) > r->config.catch_up_lag_bytes) {
-        env_file_drop_behind(read->file, read->pos, read->len);
-    }
+    replicas_copy_sent(p, read);
 }
 
 /* ---- watches ---- */

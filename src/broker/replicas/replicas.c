@@ -21,7 +21,7 @@ void replicas_config_default(struct replicas_config *config)
         .fetch_wait_max_ms = 500,
         .fetch_min_bytes = 1,
         .fetch_partition_bytes_max = 1 << 20,
-        .fetch_catch_up_bytes_max = 8 << 20,
+        .fetch_catch_up_bytes_max = 4 << 20,
         .fetch_response_bytes_max = 10 << 20,
         .fetch_backoff_ms = 1000,
         .fetchers = 1,
@@ -31,6 +31,7 @@ void replicas_config_default(struct replicas_config *config)
         .retention_check_ms = 300000,
         .file_delete_delay_ms = 60000,
         .catch_up_lag_bytes = 64 << 20,
+        .copy_cached_bytes_max = 1 << 30,
         .segments_open_max = 1024,
         .partitions_max = PARTITIONS_MAX_DEFAULT,
     };

@@ -58,7 +58,7 @@ struct replicas_config {
     int32_t fetch_wait_max_ms;            /* replica.fetch.wait.max.ms */
     int32_t fetch_min_bytes;              /* replica.fetch.min.bytes */
     int32_t fetch_partition_bytes_max;    /* replica.fetch.max.bytes, for replicas in step */
-    int32_t fetch_catch_up_bytes_max;     /* klamm: the same for replicas far behind, 8 MiB */
+    int32_t fetch_catch_up_bytes_max;     /* klamm: the same for replicas far behind, 4 MiB */
     int32_t fetch_response_bytes_max;     /* replica.fetch.response.max.bytes */
     int64_t fetch_backoff_ms;             /* replica.fetch.backoff.ms */
     int32_t fetchers;                     /* num.replica.fetchers, 1..16 */
@@ -67,10 +67,12 @@ struct replicas_config {
     int64_t flush_checkpoint_ms;          /* log.flush.offset.checkpoint.interval.ms */
     int64_t retention_check_ms;           /* log.retention.check.interval.ms */
     int64_t file_delete_delay_ms;         /* file.delete.delay.ms */
-    int64_t catch_up_lag_bytes;           /* klamm: a replica that is further behind is copied past
-                                             the page cache */
-    int32_t segments_open_max;            /* klamm: log segments kept open at most */
-    int32_t partitions_max;               /* klamm: hosted partitions, a bound; 0 = 1,000,000 */
+    /* klamm: what goes to a replica further behind than the first goes past the page cache when the
+     * copy, or all copies of half a minute, come to more than the second. */
+    int64_t catch_up_lag_bytes;
+    int64_t copy_cached_bytes_max;
+    int32_t segments_open_max; /* klamm: log segments kept open at most */
+    int32_t partitions_max;    /* klamm: hosted partitions, a bound; 0 = 1,000,000 */
 };
 
 /* The documented defaults; the caller sets broker_id and log_dirs. */

@@ -83,6 +83,7 @@ struct sim_disk {
     bool is_gone; /* the process has ended: no operation has an effect */
     int64_t slow_ms;
     int32_t open_files;
+    uint64_t dropped_bytes; /* named in hints to forget them */
 };
 
 struct sim_node {

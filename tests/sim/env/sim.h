@@ -67,6 +67,8 @@ void sim_disk_slow(struct sim_node *n, int64_t max_ms);
 bool sim_disk_flip(struct sim_node *n, const char *path, uint64_t pos);
 /* Files open now. */
 int32_t sim_disk_open_files(const struct sim_node *n);
+/* Bytes that were to go past the page cache (env_file_drop_behind), so far. */
+uint64_t sim_disk_dropped(const struct sim_node *n);
 
 /* ---- network faults ---- */
 

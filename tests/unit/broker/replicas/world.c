@@ -597,6 +597,12 @@ static void open_replicas(struct world_broker *b, struct env *env)
     config.log_dirs = dirs;
     config.log_dir_count = w->dir_count;
     config.lag_time_max_ms = w->lag_time_max_ms;
+    if (w->copy_cached_bytes_max != 0) {
+        config.catch_up_lag_bytes = w->catch_up_lag_bytes;
+        config.copy_cached_bytes_max = w->copy_cached_bytes_max;
+        config.fetch_catch_up_bytes_max = w->fetch_catch_up_bytes_max;
+        config.fetch_partition_bytes_max = w->fetch_catch_up_bytes_max;
+    }
     struct replicas_hooks hooks = {
         .arg = b,
         .topic_config = topic_config,

@@ -94,6 +94,9 @@ struct world {
     int32_t broker_count;
     int32_t min_insync_replicas; /* of all topics */
     int64_t lag_time_max_ms;
+    int64_t catch_up_lag_bytes; /* 0 = the default, as the next two */
+    int64_t copy_cached_bytes_max;
+    int32_t fetch_catch_up_bytes_max;
     const char *leader_throttled; /* of all topics; NULL = nobody */
     const char *follower_throttled;
     int32_t dir_count;

@@ -1,0 +1,67 @@
+/*
+ * Which copies go past the page cache (design section 4). A long one would evict the tails of other
+ * partitions and fill memory with what has to be written; a short one is done sooner in the cache: past
+ * it each byte also waits for the disk. So a copy stays in the cache when all of it is expected to fit
+ * into a share of memory that it has to itself or with other copies of these seconds.
+ * Runs on the broker's env.
+ */
+#include "broker/replicas/internal.h"
+#include "plog/append.h"
+#include "plog/read.h"
+
+#define COPY_FORGET_MS 30000 /* the kernel has written by then what was left to it */
+
+/* Counts bytes of a copy; true while they and what came before fit. */
+static bool take_share(struct replicas *r, struct replicas_copied *copied, int64_t bytes)
+{
+    int64_t now_ms = env_now_ms(r->env);
+    if (now_ms - copied->at_ms > COPY_FORGET_MS) {
+        copied->bytes = 0;
+    }
+    copied->at_ms = now_ms;
+    copied->bytes += bytes;
+    return copied->bytes <= r->config.copy_cached_bytes_max;
+}
+
+/* What the copy will come to in bytes, by the records that are still to come. */
+static int64_t expected_bytes(const struct replicas_partition *p, const struct plog_appended *piece)
+{
+    int64_t records = MAX(piece->last_offset - piece->first_offset + 1, 1);
+    double left = (double)MAX(p->fetch.lag, 0) * (double)piece->bytes / (double)records;
+    double all = (double)p->fetch.streak_bytes + left;
+    return all < 1e18 ? (int64_t)all : INT64_MAX;
+}
+
+void replicas_copy_appended(struct replicas_partition *p, const struct plog_appended *piece)
+{
+    struct replicas *r = p->replicas;
+    if (p->fetch.streak_bytes < r->config.catch_up_lag_bytes) {
+        return;
+    }
+    bool fits = take_share(r, &r->copied_in, piece->bytes);
+    if (fits && expected_bytes(p, piece) <= r->config.copy_cached_bytes_max) {
+        return;
+    }
+    struct plog_read_args args = {.offset = piece->first_offset,
+                                  .upper = INT64_MAX,
+                                  .max_bytes = UINT32_MAX,
+                                  .min_one = true};
+    struct plog_span span;
+    if (plog_read(p->log, &args, &span) == 0 && span.len > 0) {
+        env_file_drop_behind(span.file, span.pos, span.len);
+        env_file_unref(span.file);
+    }
+}
+
+void replicas_copy_sent(struct replicas_partition *p, const struct replicas_read *read)
+{
+    struct replicas *r = p->replicas;
+    if (replica_core_in_maximal_isr(&p->core, read->replica_id) ||
+        plog_bytes_from(p->log, read->fetch_offset) <= r->config.catch_up_lag_bytes) {
+        return;
+    }
+    bool fits = take_share(r, &r->copied_out, (int64_t)read->len);
+    if (!fits || plog_bytes(p->log) > r->config.copy_cached_bytes_max) {
+        env_file_drop_behind(read->file, read->pos, read->len);
+    }
+}

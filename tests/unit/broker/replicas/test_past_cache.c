@@ -1,0 +1,96 @@
+/*
+ * Which copies go past the page cache: long ones, and short ones that come together.
+ */
+#include "world.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+static const int32_t alone[] = {1};
+
+#define LAG_BYTES    100000
+#define CACHED_BYTES 600000
+#define PIECE_BYTES  50000
+
+static struct world *two_brokers(void)
+{
+    struct world *w = world_new(77, 2);
+    w->catch_up_lag_bytes = LAG_BYTES;
+    w->copy_cached_bytes_max = CACHED_BYTES;
+    w->fetch_catch_up_bytes_max = PIECE_BYTES;
+    world_start(w, 1);
+    world_start(w, 2);
+    return w;
+}
+
+/* Broker 2 copies a partition of about kilobytes. */
+static void copy(struct world *w, int32_t index, int32_t kilobytes)
+{
+    struct world_partition *p = world_create(w, "orders", index, alone, 1);
+    for (int32_t done = 0; done < kilobytes; done += 40) {
+        struct world_produce produce;
+        world_append(w, 1, p, 1000, &produce); /* about 40 KB */
+        world_produce_deinit(&produce);
+    }
+    p->replicas[1] = p->adding[0] = 2;
+    p->replica_count = 2;
+    p->adding_count = 1;
+    world_announce(w, p, true);
+    world_await_isr(w, p, 2);
+    world_assert_same_log(w, 1, 2, p);
+}
+
+static uint64_t dropped(struct world *w, int32_t id)
+{
+    return sim_disk_dropped(w->brokers[id].node);
+}
+
+static void short_copy_stays_cached(void **state)
+{
+    (void)state;
+    struct world *w = two_brokers();
+    copy(w, 0, 400);
+    assert_int_equal(dropped(w, 1), 0);
+    assert_int_equal(dropped(w, 2), 0);
+    world_free(w);
+}
+
+/* From its start, but for what it takes to be seen as a long one, and for its end. */
+static void long_copy_goes_past_the_cache(void **state)
+{
+    (void)state;
+    struct world *w = two_brokers();
+    copy(w, 0, 2000);
+    assert_in_range(dropped(w, 1), 1000000, 2500000);
+    assert_in_range(dropped(w, 2), 1000000, 2500000);
+    world_free(w);
+}
+
+static void short_copies_together_are_a_long_one(void **state)
+{
+    (void)state;
+    struct world *w = two_brokers();
+    for (int32_t i = 0; i < 8; i++) {
+        copy(w, i, 400);
+    }
+    assert_true(dropped(w, 1) > 0);
+    assert_true(dropped(w, 2) > 0);
+    uint64_t before = dropped(w, 2);
+    world_pass(w, 60000);
+    copy(w, 8, 400); /* what came before is written by now */
+    assert_int_equal(dropped(w, 2), before);
+    world_free(w);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(short_copy_stays_cached),
+        cmocka_unit_test(long_copy_goes_past_the_cache),
+        cmocka_unit_test(short_copies_together_are_a_long_one),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
