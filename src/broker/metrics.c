@@ -177,6 +177,9 @@ static void write_log(void *arg, const struct replicas_log_info *info)
 {
     struct walk *w = arg;
     char labels[REPLICAS_TOPIC_LEN_MAX + 48];
+    if (info->is_offline) {
+        return;
+    }
     w->dir_bytes += info->size;
     if (w->told == BROKER_METRICS_LOGS_MAX) {
         w->in->facts.logs_left_out++;

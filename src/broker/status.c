@@ -13,8 +13,10 @@
 static void count_log(void *arg, const struct replicas_log_info *info)
 {
     struct http_status_dir *dir = arg;
-    dir->log_bytes += info->size;
-    dir->log_count++;
+    if (!info->is_offline) {
+        dir->log_bytes += info->size;
+        dir->log_count++;
+    }
 }
 
 static struct http_status_dir *collect_dirs(struct replicas *r, int32_t count)

@@ -1,6 +1,7 @@
 /*
  * DescribeLogDirs, versions 1-4 (protocol.md 5.5): one result a log directory, its partitions grouped
- * by topic.
+ * by topic. Those who ask with klamm_extensions get details of each partition, and the partitions of
+ * directories that are offline (docs/protocol-extensions.md).
  */
 #include "wire/describe_log_dirs.h"
 
@@ -11,12 +12,10 @@
 
 #include <stdlib.h>
 
-/* One hosted partition, kept in the request's arena. */
+/* One hosted partition; its topic is kept in the request's arena. */
 struct entry {
     const char *topic;
-    int32_t partition;
-    int64_t size;
-    int64_t offset_lag;
+    struct replicas_log_info info;
 };
 
 /* One partition asked for; the list is sorted. */
@@ -27,6 +26,8 @@ struct wanted {
 
 struct listing {
     struct api_request *r;
+    bool has_details;
+    bool is_full; /* the directory has no room */
     const struct wanted *wanted;
     int32_t wanted_count;  /* -1 = all */
     struct entry *entries; /* NULL while counting */
@@ -91,9 +92,7 @@ static void note_log(void *arg, const struct replicas_log_info *info)
     if (listing->entries != NULL) {
         struct entry *entry = &listing->entries[listing->count];
         entry->topic = arena_str(&listing->r->arena, slice_str(info->topic));
-        entry->partition = info->partition;
-        entry->size = info->size;
-        entry->offset_lag = info->offset_lag;
+        entry->info = *info;
         listing->failed = entry->topic == NULL;
     }
     listing->count++;
@@ -104,7 +103,41 @@ static int entry_compare(const void *a, const void *b)
     const struct entry *x = a;
     const struct entry *y = b;
     int order = strcmp(x->topic, y->topic);
-    return order != 0 ? order : (x->partition > y->partition) - (x->partition < y->partition);
+    int32_t p = x->info.partition;
+    int32_t q = y->info.partition;
+    return order != 0 ? order : (p > q) - (p < q);
+}
+
+static int16_t fetch_code(const struct replicas_log_info *info)
+{
+    if (info->is_offline) {
+        return KERR_KAFKA_STORAGE_ERROR;
+    }
+    switch (info->fetch_error) {
+    case 0:
+        return info->leader_code;
+    case -E_NOT_AVAILABLE:
+        return KERR_LEADER_NOT_AVAILABLE;
+    case -E_CLOSED:
+        return KERR_NETWORK_EXCEPTION;
+    default:
+        return api_error(API_ERROR_PARTITION, info->fetch_error);
+    }
+}
+
+static void
+fill_details(const struct listing *listing, const struct replicas_log_info *info,
+             struct wire_describe_log_dirs_response_results_topics_partitions_details *out)
+{
+    wire_describe_log_dirs_response_results_topics_partitions_details_init(out);
+    out->fetch_error_code = fetch_code(info);
+    out->is_throttled = info->is_throttled;
+    out->throttle_rate = info->throttle_rate;
+    out->write_rate = info->write_rate;
+    out->log_start_offset = info->log_start;
+    out->log_end_offset = info->log_end;
+    out->is_leader = info->is_leader;
+    out->disk_full = info->is_disk_full || listing->is_full;
 }
 
 /* Sorted entries become topics with partitions. */
@@ -114,7 +147,10 @@ static bool fill_topics(struct api_request *r, const struct listing *listing,
     struct wire_describe_log_dirs_response_results_topics_partitions *partitions =
         api_array(r, listing->count, sizeof *partitions);
     out->topics = api_array(r, listing->count, sizeof *out->topics);
-    if (partitions == NULL || out->topics == NULL) {
+    int32_t detail_count = listing->has_details ? listing->count : 0;
+    struct wire_describe_log_dirs_response_results_topics_partitions_details *details =
+        api_array(r, detail_count, sizeof *details);
+    if (partitions == NULL || out->topics == NULL || details == NULL) {
         return false;
     }
     for (int32_t i = 0; i < listing->count; i++) {
@@ -125,9 +161,13 @@ static bool fill_topics(struct api_request *r, const struct listing *listing,
             out->topics_count++;
         }
         out->topics[out->topics_count - 1].partitions_count++;
-        partitions[i].partition_index = entry->partition;
-        partitions[i].partition_size = entry->size;
-        partitions[i].offset_lag = entry->offset_lag;
+        partitions[i].partition_index = entry->info.partition;
+        partitions[i].partition_size = entry->info.size;
+        partitions[i].offset_lag = entry->info.offset_lag;
+        if (listing->has_details) {
+            fill_details(listing, &entry->info, &details[i]);
+            partitions[i].details = &details[i];
+        }
     }
     return true;
 }
@@ -145,9 +185,12 @@ static bool fill_dir(const struct listing *wanted, int32_t dir,
     out->log_dir = slice_str(info.path);
     out->total_bytes = info.total_bytes;
     out->usable_bytes = info.usable_bytes;
+    listing.is_full = info.usable_bytes == 0;
     if (info.is_offline) {
         out->error_code = KERR_KAFKA_STORAGE_ERROR;
-        return true;
+        if (!listing.has_details) {
+            return true;
+        }
     }
     replicas_each_log(replicas, dir, note_log, &listing);
     listing.entries = api_array(r, listing.count, sizeof *listing.entries);
@@ -175,7 +218,7 @@ void api_handle_describe_log_dirs(struct api_request *r, const void *body)
     }
     resp.results_count = replicas_dir_count(r->api->parts.replicas);
     resp.results = api_array(r, resp.results_count, sizeof *resp.results);
-    struct listing wanted = {.r = r};
+    struct listing wanted = {.r = r, .has_details = req->klamm_extensions == 1};
     bool is_ok = resp.results != NULL && wanted_collect(&wanted, req);
     for (int32_t i = 0; is_ok && i < resp.results_count; i++) {
         is_ok = fill_dir(&wanted, i, &resp.results[i]);

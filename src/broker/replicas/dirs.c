@@ -215,6 +215,7 @@ void replicas_dir_fail(struct replicas *r, int32_t index, int err, const char *w
     }
     d->is_offline = true;
     d->is_untold = true;
+    d->error = err;
     (void)errmsg_set(&d->reason, E_OFFLINE, "%s: %s", what, error_name(err)); /* kept for telling */
     replicas_drain_soon(r);
 }
@@ -373,24 +374,57 @@ void replicas_dir_get(struct replicas *r, int32_t index, struct replicas_dir_inf
     }
 }
 
-void replicas_each_log(const struct replicas *r, int32_t dir, replicas_log_fn fn, void *arg)
+/* Why the copying of p does not advance: an E_ code, 0 = no error. */
+static int fetch_error(const struct replicas_partition *p)
+{
+    const struct replicas_fetch *fetch = &p->fetch;
+    if (fetch->state == REPLICAS_FETCH_HOMELESS) {
+        return -E_NOT_AVAILABLE;
+    }
+    if (fetch->error == 0 && fetch->fetcher != NULL && fetch->fetcher->is_broken) {
+        return -E_CLOSED;
+    }
+    return fetch->error;
+}
+
+static void log_info(struct replicas_partition *p, struct replicas_log_info *ret_info)
+{
+    const struct replicas *r = p->replicas;
+    *ret_info = (struct replicas_log_info){
+        .topic = replicas_partition_topic(p),
+        .partition = replicas_partition_index(p),
+        .is_offline = p->log == NULL,
+        .is_disk_full = r->dirs[p->dir].error == -E_DISK_FULL,
+        .is_leader = p->core.role == REPLICA_LEADER,
+        .is_under_replicated =
+            p->core.role == REPLICA_LEADER && replica_core_is_under_replicated(&p->core),
+        .is_throttled = replicas_limit_is_felt(p),
+        .throttle_rate = replicas_limit_rate(p),
+        .fetch_error = fetch_error(p),
+        .leader_code = p->fetch.leader_code,
+        .size = p->log == NULL ? -1 : plog_bytes(p->log),
+        .log_start = -1,
+        .log_end = -1,
+        .write_rate = p->core.role == REPLICA_LEADER
+                          ? replica_meter_rate(&p->written, env_now_ms(r->env))
+                          : -1,
+    };
+    if (p->log != NULL) {
+        ret_info->offset_lag = p->core.log_end - p->core.high_watermark;
+        ret_info->log_start = plog_start_offset(p->log);
+        ret_info->log_end = p->core.log_end;
+    }
+}
+
+void replicas_each_log(struct replicas *r, int32_t dir, replicas_log_fn fn, void *arg)
 {
     struct list_node *node;
     list_foreach (node, &r->all) {
-        const struct replicas_partition *p = CONTAINER_OF(node, struct replicas_partition, link);
-        if (p->dir != dir || p->log == NULL) {
-            continue;
+        struct replicas_partition *p = CONTAINER_OF(node, struct replicas_partition, link);
+        if (p->dir == dir) {
+            struct replicas_log_info info;
+            log_info(p, &info);
+            fn(arg, &info);
         }
-        struct replicas_log_info info = {
-            .topic = replicas_partition_topic(p),
-            .partition = replicas_partition_index(p),
-            .size = plog_bytes(p->log),
-            .offset_lag = p->core.log_end - p->core.high_watermark,
-            .log_start = plog_start_offset(p->log),
-            .log_end = p->core.log_end,
-            .is_under_replicated =
-                p->core.role == REPLICA_LEADER && replica_core_is_under_replicated(&p->core),
-        };
-        fn(arg, &info);
     }
 }

@@ -144,26 +144,25 @@ static int append(struct replicas_partition *p, struct slice records)
     return err;
 }
 
+/* A log that failed is offline with its directory. Anything else may be the wire or the leader's disk: the
+ * next copy may be good, and until then it is told (KIP-461). */
 static void append_failed(struct replicas_partition *p, int err)
 {
-    switch (err) {
-    case -E_CORRUPT:
-    case -E_MALFORMED:
-    case -E_UNSUPPORTED:
-    case -E_TRUNCATED:
-        replicas_fetch_delay(p); /* the wire or the leader's disk: the next copy may be good */
-        return;
-    default:
-        replicas_partition_log_error(p, err);
+    replicas_partition_log_error(p, err);
+    if (plog_failure(p->log) != 0 || p->replicas->dirs[p->dir].is_offline) {
         replicas_fetch_fail(p, err);
         return;
     }
+    replicas_fetch_delay(p);
+    p->fetch.error = err;
 }
 
 static void follow_marks(struct replicas_partition *p, int64_t high_watermark, int64_t log_start)
 {
     p->fetch.lag = MAX(high_watermark - p->core.log_end, 0);
     p->fetch.refusal_count = 0;
+    p->fetch.leader_code = 0;
+    p->fetch.error = 0;
     if (replica_core_follow_high_watermark(&p->core, high_watermark)) {
         replicas_partition_high_watermark_moved(p);
     }
@@ -190,6 +189,7 @@ static void refused(struct replicas_partition *p, int16_t code)
         return;
     default:
         replicas_fetch_delay(p);
+        p->fetch.leader_code = code;
         return;
     }
 }
@@ -291,6 +291,7 @@ static void offset_answered(struct replicas_partition *p,
         replicas_fetch_fail(p, -E_FENCED);
     } else if (a->error_code != KERR_NONE || a->offset < 0) {
         replicas_fetch_delay(p);
+        p->fetch.leader_code = a->error_code;
     } else if (p->fetch.state == REPLICAS_FETCH_LATEST) {
         latest_answered(p, a->offset);
     } else {

@@ -244,6 +244,7 @@ void replicas_fetch_stop(struct replicas_partition *p)
     set_state(p, REPLICAS_FETCH_OFF);
     p->fetch.fetcher = NULL;
     p->fetch.error = 0;
+    p->fetch.leader_code = 0;
     p->fetch.lag = -1;
     if (f != NULL && is_unused(f)) {
         replicas_drain_soon(p->replicas);
@@ -342,6 +343,7 @@ void replicas_fetch_start(struct replicas_partition *p)
         p->fetch.fetcher = f;
     }
     p->fetch.error = 0;
+    p->fetch.leader_code = 0;
     p->fetch.lag = -1;
     p->fetch.refusal_count = 0;
     p->fetch.initial_offset = p->core.high_watermark;
@@ -381,26 +383,27 @@ void replicas_fetchers_metadata_changed(struct replicas *r)
 
 /* ---- requests ---- */
 
+/* A transport or top-level error, or a request that cannot be made: the fetcher starts again after the
+ * back-off, in a new session. */
+static void back_off(struct replicas_fetcher *f)
+{
+    f->is_broken = true;
+    f->replicas->totals.fetch_restarts++;
+    reset_session(f);
+    f->pause_until_ms = env_now_ms(f->replicas->env) + f->replicas->config.fetch_backoff_ms;
+    step_at(f, f->pause_until_ms);
+}
+
 static void send_request(struct replicas_fetcher *f, struct buf *body, net_answer_fn done)
 {
     if (buf_failed(body)) {
         buf_deinit(body);
-        f->pause_until_ms = env_now_ms(f->replicas->env) + f->replicas->config.fetch_backoff_ms;
-        step_at(f, f->pause_until_ms);
+        back_off(f);
         return;
     }
     f->busy_count++;
     f->sent_count++;
     net_peer_call(f->peer, body, f->replicas->config.socket_timeout_ms, done, f);
-}
-
-/* A transport or top-level error: all of it again after the back-off, in a new session. */
-static void back_off(struct replicas_fetcher *f)
-{
-    f->replicas->totals.fetch_restarts++;
-    reset_session(f);
-    f->pause_until_ms = env_now_ms(f->replicas->env) + f->replicas->config.fetch_backoff_ms;
-    step_at(f, f->pause_until_ms);
 }
 
 static int32_t bytes_wanted(struct replicas_partition *p)
@@ -574,6 +577,7 @@ static void fetch_done(void *arg, int err, struct block *frame, struct slice pay
         f->session_epoch = 1;
     }
     f->is_session_refused = resp.session_id == 0;
+    f->is_broken = false;
     replicas_fetch_answered(f, &resp);
     fetcher_step(f);
 }
@@ -651,6 +655,7 @@ static void offsets_done(void *arg, int err, struct block *frame, struct slice p
         back_off(f);
         return;
     }
+    f->is_broken = false;
     replicas_offsets_answered(f, &resp);
     fetcher_step(f);
 }
@@ -815,6 +820,7 @@ static void hold_throttled(struct replicas_fetcher *f)
     list_foreach_safe (node, next, &f->on) {
         struct replicas_partition *p = CONTAINER_OF(node, struct replicas_partition, fetch.link);
         if (p->is_follower_throttled && p->fetch.lag != 0) {
+            p->limited_ms = env_now_ms(r->env);
             replicas_fetch_delay_ms(p, wait_ms);
         }
     }

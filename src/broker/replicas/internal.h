@@ -19,6 +19,7 @@
 #include "plog/removal.h"
 #include "replica/core.h"
 #include "replica/limit.h"
+#include "replica/meter.h"
 #include "replica/throttle.h"
 
 #define REPLICAS_FETCHERS_MAX  16
@@ -40,6 +41,7 @@ struct replicas_fetcher {
     struct env_timer step; /* looks for the next thing to do */
     int64_t step_at_ms;    /* ... then */
     int64_t pause_until_ms;
+    bool is_broken; /* the last request had no answer, or one for nobody */
     /* Partitions by state; a partition in DELAYED waits in order of retry_ms. */
     struct list on;
     struct list asking;  /* LATEST and EARLIEST */
@@ -76,6 +78,7 @@ struct replicas_dir {
     bool is_dirty[3];     /* checkpoint kinds (high watermark .. log start) to be written */
     bool is_writing[3];   /* ... and being written on the pool */
     struct errmsg reason; /* why it is offline */
+    int error;            /* ditto, E_ code */
 };
 
 /* ---- topics ---- */
@@ -128,7 +131,8 @@ struct replicas_fetch {
     int32_t piece;          /* bytes that its limit allows the next request */
     int32_t refusal_count;  /* in a row: the delay grows with it */
     int64_t lag;            /* records, by the leader's high watermark; -1 unknown */
-    int error;              /* FAILED: why */
+    int error;              /* FAILED, or DELAYED by an error of our own: E_ code */
+    int16_t leader_code;    /* the leader refused: its code; 0 = it did not */
 };
 
 struct replicas_key {
@@ -156,7 +160,9 @@ struct replicas_partition {
     struct replicas_limit *limit;     /* its group; NULL = none */
     struct list_node limit_link;      /* in limit->partitions */
     struct list_node limit_held_link; /* in limit->held */
-    int64_t limited_ms;               /* when its limit last held something back; REPLICA_NEVER */
+    int64_t limited_ms;               /* when a limit or throttle last held something back;
+                                         REPLICA_NEVER */
+    struct replica_meter written;     /* leader: what producers append */
     /* Flushing of rolled segments. */
     struct list_node flush_link;
     int flushed_segments;     /* plog_segment_count at the last flush */
@@ -459,6 +465,9 @@ void replicas_limit_sent(struct replicas_partition *p, int32_t follower, int64_t
 /* Follower: the limit holds for what it fetches now. */
 bool replicas_limit_holds(const struct replicas_partition *p);
 bool replicas_limit_pauses(const struct replicas_partition *p);
+/* What is told of limits and throttles: see struct replicas_log_info. */
+bool replicas_limit_is_felt(const struct replicas_partition *p);
+int64_t replicas_limit_rate(const struct replicas_partition *p);
 /* Follower: takes what may not be asked for now out of the request that is built next, and says how
  * much the others may ask for. */
 void replicas_limit_hold_back(struct replicas_fetcher *f);

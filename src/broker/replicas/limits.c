@@ -14,6 +14,8 @@
 
 #include <stdlib.h>
 
+#define FELT_MS 1000 /* so long after it was held back a partition counts as throttled */
+
 /* ---- the table ---- */
 
 static void release_held(void *arg)
@@ -160,6 +162,26 @@ void replicas_take_limits(struct replicas *r, const struct wire_update_metadata_
         }
     }
     partitions_attach(r);
+}
+
+/* ---- what is told ---- */
+
+bool replicas_limit_is_felt(const struct replicas_partition *p)
+{
+    return p->fetch.state == REPLICAS_FETCH_PAUSED ||
+           env_now_ms(p->replicas->env) - p->limited_ms < FELT_MS;
+}
+
+int64_t replicas_limit_rate(const struct replicas_partition *p)
+{
+    const struct replicas *r = p->replicas;
+    int64_t rate = p->limit == NULL ? REPLICA_THROTTLE_NONE : p->limit->core->rate;
+    if (p->core.role == REPLICA_LEADER && p->is_leader_throttled) {
+        rate = MIN(rate, r->leader_throttle.rate);
+    } else if (p->core.role == REPLICA_FOLLOWER && p->is_follower_throttled) {
+        rate = MIN(rate, r->follower_throttle.rate);
+    }
+    return rate == REPLICA_THROTTLE_NONE ? -1 : rate;
 }
 
 /* ---- leader ---- */

@@ -205,6 +205,7 @@ static int append_entry(struct replicas_partition *p, struct replicas_append *it
         r->totals.produced_bytes += entry->batch.len;
         r->totals.produced_batches++;
         r->totals.produced_records += (uint64_t)entry->batch.last_offset_delta + 1;
+        replica_meter_add(&p->written, (int64_t)entry->batch.len, env_now_ms(r->env));
         replicas_partition_log_moved(p);
     }
     return 0;

@@ -271,6 +271,9 @@ void replicas_metrics(const struct replicas *r, struct replicas_metrics *ret_met
         ret_metrics->partitions++;
         ret_metrics->offline += p->log == NULL;
         ret_metrics->failed_fetches += p->fetch.state == REPLICAS_FETCH_FAILED;
+        ret_metrics->paused_fetches += p->fetch.state == REPLICAS_FETCH_PAUSED;
+        ret_metrics->retried_fetches +=
+            p->fetch.state == REPLICAS_FETCH_DELAYED && p->fetch.refusal_count > 0;
         if (p->core.role == REPLICA_LEADER) {
             count_led(p, ret_metrics);
             continue;

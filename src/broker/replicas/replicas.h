@@ -307,6 +307,7 @@ enum replicas_event {
     REPLICAS_HIGH_WATERMARK = 2, /* the high watermark, last stable offset or log start moved */
     REPLICAS_ROLE = 4, /* leadership, epoch or replica set changed, or the log failed: read again */
     REPLICAS_GONE = 8, /* the partition left this broker; the watch has ended */
+    REPLICAS_LOW_WATERMARK = 16, /* leader: a follower's log start moved */
 };
 
 struct replicas_watch;
@@ -340,6 +341,27 @@ static inline bool replicas_watch_is_active(const struct replicas_watch *watch)
 }
 /* Harmless when it is not watching. Fine from inside fn. */
 void replicas_watch_stop(struct replicas_watch *watch);
+
+/* ---- deleting records ---- */
+
+/* One partition of a DeleteRecords request. */
+struct replicas_deletion {
+    /* In. */
+    struct slice topic;
+    int32_t partition;
+    int64_t offset; /* records below it go; -1 = all that are committed */
+    /* Out. */
+    int64_t wanted; /* the low watermark that ends it */
+};
+
+/* Raises the log start of a partition that is led here; it is kept on disk soon after. The followers hear
+ * of it by their fetches: watch for REPLICAS_LOW_WATERMARK. -E_NOT_FOUND (3), -E_NOT_LEADER (6),
+ * -E_OFFLINE (56), -E_OUT_OF_RANGE (1), -E_REFUSED: the topic is only compacted (44). */
+int replicas_delete_records(struct replicas *r, struct replicas_deletion *d) MUST_CHECK;
+/* The lowest log start of the replicas that live and are in sync or not being added: nothing below it can
+ * be read any more. Errors as above but the last two. */
+int replicas_low_watermark(struct replicas *r, struct slice topic, int32_t partition,
+                           int64_t *ret_offset) MUST_CHECK;
 
 /* ---- lookups ---- */
 
@@ -390,16 +412,27 @@ void replicas_dir_get(struct replicas *r, int32_t index, struct replicas_dir_inf
 struct replicas_log_info {
     const char *topic; /* borrowed for the callback */
     int32_t partition;
-    int64_t size;       /* bytes of its segments; 0 while there are no files */
+    int64_t size;       /* bytes of its segments; 0 while there are no files, -1 when offline */
     int64_t offset_lag; /* log end - high watermark */
-    int64_t log_start;
-    int64_t log_end;
+    /* What klamm tells those who ask for more. */
+    bool is_offline;   /* its directory is */
+    bool is_disk_full; /* ... because there was no room */
+    bool is_leader;    /* here */
+    bool is_throttled; /* a limit or throttle held it back within the last second, or pauses it */
+    int64_t throttle_rate; /* bytes a second, the lowest that holds; 0 = paused, -1 = none */
+    int64_t write_rate;    /* bytes a second that producers append; -1 = it does not lead here */
+    int fetch_error; /* why its copying does not advance, E_ code; -E_NOT_AVAILABLE: the leader's
+                              address is unknown, -E_CLOSED: it does not answer; 0 = no error */
+    int16_t leader_code;      /* the leader refused with it; 0 = it did not */
     bool is_under_replicated; /* led here, and it is (KIP-352) */
+    int64_t log_start;        /* -1 when offline, as log_end */
+    int64_t log_end;
 };
 
 typedef void (*replicas_log_fn)(void *arg, const struct replicas_log_info *info);
-/* Every hosted partition of one directory, in no particular order. fn must not change anything. */
-void replicas_each_log(const struct replicas *r, int32_t dir, replicas_log_fn fn, void *arg);
+/* Every partition that is placed in one directory, offline or not, in no particular order. fn must not
+ * change anything. */
+void replicas_each_log(struct replicas *r, int32_t dir, replicas_log_fn fn, void *arg);
 
 /* A hosted partition to which no controller has given a role (since the start, or it was stopped). */
 struct replicas_idle_info {
@@ -442,8 +475,10 @@ struct replicas_metrics {
     int32_t at_min_isr;
     int32_t reassigning;
     int32_t offline;
-    int32_t failed_fetches; /* FailedPartitionsCount */
-    int64_t max_lag;        /* records, over the partitions that are fetched here */
+    int32_t failed_fetches;  /* FailedPartitionsCount */
+    int32_t paused_fetches;  /* their moves are paused */
+    int32_t retried_fetches; /* wait after an error of theirs */
+    int64_t max_lag;         /* records, over the partitions that are fetched here */
     uint64_t isr_expands;
     uint64_t isr_shrinks;
     uint64_t isr_update_failures;

@@ -68,6 +68,7 @@ bool replicas_throttle_holds(struct replicas_partition *p, int32_t follower)
         !replica_throttle_is_exceeded(&r->leader_throttle, now_us)) {
         return false;
     }
+    p->limited_ms = env_now_ms(r->env);
     if (!list_has(&p->throttle_link)) {
         list_push_back(&r->held, &p->throttle_link);
     }

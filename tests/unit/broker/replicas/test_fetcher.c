@@ -28,6 +28,35 @@ static void append(struct world *w, const struct world_partition *p, int32_t cou
     world_produce_deinit(&produce);
 }
 
+struct look {
+    const struct world_partition *partition;
+    struct replicas_log_info info;
+};
+
+static void look_at(void *arg, const struct replicas_log_info *info)
+{
+    struct look *look = arg;
+    if (info->partition == look->partition->partition) {
+        look->info = *info;
+        look->info.topic = NULL; /* was borrowed */
+    }
+}
+
+/* What DescribeLogDirs would tell of p at broker 2. */
+static struct replicas_log_info look(struct world *w, const struct world_partition *p)
+{
+    struct look look = {.partition = p};
+    replicas_each_log(world_replicas(w, 2), 0, look_at, &look);
+    return look.info;
+}
+
+static struct replicas_metrics metrics_of(struct world *w)
+{
+    struct replicas_metrics metrics;
+    replicas_metrics(world_replicas(w, 2), &metrics);
+    return metrics;
+}
+
 static void follower_copies_byte_for_byte(void **state)
 {
     (void)state;
@@ -125,13 +154,21 @@ static void follower_goes_on_after_the_leader_restarts(void **state)
     struct world_partition *p = world_create(w, "orders", 0, both, 2);
     append(w, p, 10);
     world_await_end(w, 2, p, 10);
+    assert_int_equal(metrics_of(w).fetch_restarts, 0);
+    assert_int_equal(look(w, p).fetch_error, 0);
     world_kill(w, 1);
-    world_pass(w, 3000);
+    world_pass(w, 10000);
+    uint64_t restarts = metrics_of(w).fetch_restarts;
+    assert_in_range(restarts, 1, 11); /* one a second at most: replica.fetch.backoff.ms */
+    assert_int_equal(look(w, p).fetch_error, -E_CLOSED);
     world_start(w, 1);
     world_announce(w, p, true);
     append(w, p, 10);
     world_await_end(w, 2, p, 20);
     world_await_high_watermark(w, 2, p, 20);
+    assert_int_equal(look(w, p).fetch_error, 0);
+    world_pass(w, 5000);
+    assert_in_range(metrics_of(w).fetch_restarts, restarts, restarts + 2);
     world_assert_same_log(w, 1, 2, p);
     world_free(w);
 }
@@ -153,8 +190,15 @@ static void refused_partition_does_not_stop_the_others(void **state)
     world_pass(w, 10000);
     /* Backed off, not hammered: about one extra request a second. */
     assert_true(w->brokers[1].fetch_requests - requests < 60);
+    /* And to be seen, the fetcher being sound. */
+    assert_int_equal(look(w, p).leader_code, KERR_KAFKA_STORAGE_ERROR);
+    assert_int_equal(look(w, q).leader_code, KERR_NONE);
+    assert_int_equal(metrics_of(w).retried_fetches, 1);
+    assert_int_equal(metrics_of(w).fetch_restarts, 0);
     w->brokers[1].refuse_error = 0;
     world_await_end(w, 2, p, 5);
+    assert_int_equal(look(w, p).leader_code, KERR_NONE);
+    assert_int_equal(metrics_of(w).retried_fetches, 0);
     world_free(w);
 }
 
