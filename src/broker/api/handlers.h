@@ -16,6 +16,7 @@ void api_handle_controlled_shutdown(struct api_request *r, const void *body);
 void api_handle_find_coordinator(struct api_request *r, const void *body);
 void api_handle_create_topics(struct api_request *r, const void *body);
 void api_handle_delete_topics(struct api_request *r, const void *body);
+void api_handle_delete_records(struct api_request *r, const void *body);
 void api_handle_init_producer_id(struct api_request *r, const void *body);
 void api_handle_offset_for_leader_epoch(struct api_request *r, const void *body);
 void api_handle_describe_configs(struct api_request *r, const void *body);

@@ -26,6 +26,7 @@ const struct api_row api_rows[] = {
     ROW(API_VERSIONS, 0, 4, api_versions_handle),
     ROW(CREATE_TOPICS, 2, 7, api_handle_create_topics),
     ROW(DELETE_TOPICS, 1, 6, api_handle_delete_topics),
+    ROW(DELETE_RECORDS, 0, 2, api_handle_delete_records),
     ROW(INIT_PRODUCER_ID, 0, 5, api_handle_init_producer_id),
     ROW(OFFSET_FOR_LEADER_EPOCH, 2, 4, api_handle_offset_for_leader_epoch),
     ROW(DESCRIBE_CONFIGS, 1, 4, api_handle_describe_configs),

@@ -120,6 +120,9 @@ static void note_follower(struct replicas_partition *p, struct replica_remote *r
                           const struct replicas_read *read)
 {
     struct replica_context ctx = replicas_partition_context(p);
+    if (read->log_start_offset > remote->log_start) {
+        replicas_partition_notify(p, REPLICAS_LOW_WATERMARK);
+    }
     replica_core_fetched(&p->core, remote, read->fetch_offset, read->log_start_offset, ctx.now_ms);
     if (replica_isr_expand(&p->core, remote, &ctx)) {
         replicas_isr_queue(p);

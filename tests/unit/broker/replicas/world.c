@@ -42,6 +42,7 @@ static void topic_config(void *arg, const char *topic, struct replicas_topic_con
         .leader_throttled = b->world->leader_throttled,
         .follower_throttled = b->world->follower_throttled,
     };
+    ret_config->log.delete_old = !b->world->is_compacted_only;
 }
 
 static bool endpoint(void *arg, int32_t broker, const char **ret_host, uint16_t *ret_port)
@@ -258,7 +259,8 @@ static bool session_try(struct world_session *s, bool is_forced)
         read_item(s, item, &reads[i]);
         bool is_news = reads[i].err != 0 || reads[i].len > 0 || reads[i].is_diverging;
         has_news = has_news || is_news;
-        if (!is_news && reads[i].high_watermark == item->told_high_watermark) {
+        if (!is_news && reads[i].high_watermark == item->told_high_watermark &&
+            reads[i].log_start == item->told_log_start) {
             continue;
         }
         int32_t n = resp.responses_count++;
@@ -286,6 +288,7 @@ static bool session_try(struct world_session *s, bool is_forced)
     for (int32_t i = 0; i < s->count; i++) {
         replicas_read_sent(b->replicas, &reads[i]);
         s->items[i].told_high_watermark = reads[i].high_watermark;
+        s->items[i].told_log_start = reads[i].log_start;
     }
     struct buf body;
     buf_init(&body);
@@ -330,6 +333,7 @@ static void session_put(struct world_session *s, struct uuid topic_id,
         .log_start = p->log_start_offset,
         .bytes_max = p->partition_max_bytes,
         .told_high_watermark = -1,
+        .told_log_start = -1,
     };
 }
 

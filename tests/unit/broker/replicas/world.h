@@ -42,6 +42,7 @@ struct world_item {
     int64_t log_start;
     int32_t bytes_max;
     int64_t told_high_watermark;
+    int64_t told_log_start;
 };
 
 /* A follower's fetch that waits, or its session between two. */
@@ -99,6 +100,7 @@ struct world {
     int32_t fetch_catch_up_bytes_max;
     const char *leader_throttled; /* of all topics; NULL = nobody */
     const char *follower_throttled;
+    bool is_compacted_only; /* all topics */
     int32_t dir_count;
     struct world_partition partitions[WORLD_PARTITIONS_MAX];
     int32_t partition_count;
