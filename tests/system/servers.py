@@ -10,7 +10,7 @@ import subprocess
 import tempfile
 
 import zookeeper
-from support import BUILD, DEADLINE_SECONDS, ClusterTest, wait_until
+from support import BUILD, DEADLINE_SECONDS, ClusterTest, kcat, wait_until
 from zookeeper_sessions import Driver
 
 KLAMM = os.path.join(BUILD, "klamm")
@@ -215,6 +215,28 @@ class ServerTest(ClusterTest):
         for server in self.cluster.servers.values():
             if server.process is not None:
                 server.resume()
+
+    def active(self):
+        return wait_until("a controller", self.cluster.controller)
+
+    def kill_active(self):
+        """kill -9 of the controller; returns its id when there is another one."""
+        killed = self.active()
+        self.cluster.servers[killed].kill()
+        wait_until("another controller", lambda: self.cluster.controller() not in (None, killed))
+        return killed
+
+    def hold(self, *brokers):
+        """They stay registered for a session time-out but do nothing, so that moves to them wait. None of them is the
+        controller: one that hangs would not answer, and nobody could take over before its session ends."""
+        while self.active() in brokers:
+            killed = self.kill_active()
+            wait_until("broker %d gone" % killed, lambda path="/brokers/ids/%d" % killed: self.cluster.znode(path) is None)
+            self.cluster.servers[killed].start()
+            wait_until("broker %d back" % killed, lambda line="broker %d at" % killed: line in kcat(
+                "-b", self.cluster.bootstrap, "-L", check=False).stdout)
+        for broker in brokers:
+            self.cluster.servers[broker].pause()
 
     def isr(self, topic):
         return [sorted(p["isr"]) for p in self.partitions(topic)]

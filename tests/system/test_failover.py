@@ -27,21 +27,6 @@ class Failover(ServerTest):
         return {broker for broker, server in self.cluster.servers.items() for path in server.log_dirs
                 for name in os.listdir(path) if name.rsplit("-", 1)[0] == topic}
 
-    def active(self):
-        return wait_until("a controller", self.cluster.controller)
-
-    def kill_active(self):
-        """kill -9 of the controller; returns its id when there is another one."""
-        killed = self.active()
-        self.cluster.servers[killed].kill()
-        wait_until("another controller", lambda: self.cluster.controller() not in (None, killed))
-        return killed
-
-    def hold(self, *brokers):
-        """They stay registered for a session time-out but do nothing, so that moves to them wait."""
-        for broker in brokers:
-            self.cluster.servers[broker].pause()
-
     def test_row_41_target_dies_and_returns(self):
         self.create("row41", [1, 2, 3])
         self.produce("row41", LINES)
@@ -122,7 +107,7 @@ class Failover(ServerTest):
     def test_row_47_controller_that_hung_resigns(self):
         old = self.active()
         epoch = int(self.cluster.ask("get", "/controller_epoch").split()[2])
-        self.hold(old)
+        self.cluster.servers[old].pause()
         wait_until("another controller", lambda: self.cluster.controller() not in (None, old))
         others = [broker for broker in self.cluster.servers if broker != old]
         self.create("row47", others[:3])

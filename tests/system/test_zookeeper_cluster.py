@@ -53,7 +53,7 @@ class ZooKeeperCluster(RecordsTest):
     def test_move_is_in_the_topic_znode_while_it_runs(self):
         self.create("moved", [1, 2, 3])
         self.produce("moved", LINES)
-        self.cluster.servers[4].pause()
+        self.hold(4)
         self.execute("moved", [4, 2, 3])
         topic = self.cluster.znode("/brokers/topics/moved")
         self.assertEqual((topic["adding_replicas"], topic["removing_replicas"]), ({"0": [4]}, {"0": [1]}))
