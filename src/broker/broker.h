@@ -14,6 +14,7 @@
 #pragma once
 
 #include "base/error.h"
+#include "base/fault.h"
 #include "model/ids.h"
 
 struct env;
@@ -50,6 +51,7 @@ struct broker_config {
     /* For the operator; a line of trouble begins with BROKER_LOG_WARNING. May be NULL. */
     void (*log)(void *arg, const char *line);
     void *log_arg;
+    struct fault_hook faults; /* of the controller; all zero outside tests */
 };
 
 /* on_ready: registered in /brokers/ids and the first UpdateMetadata has arrived; comes once.

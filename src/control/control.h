@@ -271,6 +271,20 @@ enum control_write_kind {
                                       what is left of it; no move left: it is deleted */
 };
 
+/* The durable steps of a move (reassignment.md 6.2 to 6.5). */
+enum control_step {
+    CONTROL_STEP_ASSIGN,    /* U1: a move begins */
+    CONTROL_STEP_OVERRIDE,  /* U1: it goes to another target */
+    CONTROL_STEP_CANCEL,    /* U1: it goes back */
+    CONTROL_STEP_HAND_OVER, /* U3, first: the leader that stays */
+    CONTROL_STEP_DROP,      /* U3, then: the dropped leave the ISR */
+    CONTROL_STEP_RAISE,     /* A1 */
+    CONTROL_STEP_LEAD,      /* B3 */
+    CONTROL_STEP_SHRINK,    /* B4 */
+    CONTROL_STEP_STORE,     /* B6 */
+    CONTROL_STEP_COUNT
+};
+
 /* One guarded change. Each is atomic alone and guarded by the controller epoch; the driver may pack
  * several into one transaction (at most 1,000 operations and 512 KiB), and when it is refused reports
  * the one that refused and tries the others again. */
@@ -285,6 +299,7 @@ struct control_write {
     const struct model_partition_state *state; /* STATE_*; version = the expected one */
     const struct model_producer_block *block;
     const struct control_legacy *legacy; /* LEGACY; version = the expected one */
+    uint32_t steps; /* bit CONTROL_STEP_... of each step of a move that it stores */
 };
 
 enum control_outcome {

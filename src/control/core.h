@@ -189,6 +189,7 @@ enum core_why {
     WHY_LEAD,      /* B3 */
     WHY_SHRINK,    /* B4 */
     WHY_OP,        /* the first of partition.ops */
+    WHY_COUNT
 };
 
 struct core_write {
@@ -393,6 +394,8 @@ void control_move_repaired(struct core_partition *p);
 /* A step of it was written. */
 void control_move_written(struct control *c, struct core_partition *p, enum core_why why);
 void control_move_stored(struct control *c, struct core_move *m);
+/* What storing its next list means. */
+enum control_step control_move_step(const struct core_move *m);
 void control_move_store_failed(struct control *c, struct core_move *m, const char *message);
 void control_move_free(struct control *c, struct core_partition *p, enum kerr error);
 /* Starts to drop leaders and ISR members that are not in the list: a controller died before it told

@@ -88,6 +88,16 @@ void control_partition_ready(struct control *c, struct core_partition *p)
 
 /* ---- writes of the state ---- */
 
+static uint32_t steps_of(enum core_why why)
+{
+    static const uint32_t steps[WHY_COUNT] = {
+        [WHY_HAND_OVER] = 1 << CONTROL_STEP_HAND_OVER, [WHY_DROP] = 1 << CONTROL_STEP_DROP,
+        [WHY_RAISE] = 1 << CONTROL_STEP_RAISE,         [WHY_LEAD] = 1 << CONTROL_STEP_LEAD,
+        [WHY_SHRINK] = 1 << CONTROL_STEP_SHRINK,
+    };
+    return steps[why];
+}
+
 void control_partition_write(struct control *c, struct core_partition *p, enum core_why why,
                              struct model_partition_state *next)
 {
@@ -103,7 +113,7 @@ void control_partition_write(struct control *c, struct core_partition *p, enum c
     w->state.version = p->has_state ? p->state.version : -1;
     *next = (struct model_partition_state){0};
     p->write = w;
-    (void)control_write_emit(c, w);
+    control_write_emit(c, w)->steps = steps_of(why);
 }
 
 /* A replica that still leads, or is still in the ISR, must hear of it though it left the list. */
@@ -154,6 +164,7 @@ static void written(struct control *c, struct core_partition *p, enum core_why w
     case WHY_OP:
         op_written(c, p);
         break;
+    case WHY_COUNT:
     default:
         CHECK(false);
     }

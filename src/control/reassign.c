@@ -168,6 +168,17 @@ static void assign_stored(struct control *c, struct core_move *m)
     }
 }
 
+enum control_step control_move_step(const struct core_move *m)
+{
+    if (m->phase == PHASE_STORE) {
+        return CONTROL_STEP_STORE;
+    }
+    if (!assignment_is_reassigning(&m->partition->stored)) {
+        return CONTROL_STEP_ASSIGN;
+    }
+    return assignment_is_reassigning(&m->next) ? CONTROL_STEP_OVERRIDE : CONTROL_STEP_CANCEL;
+}
+
 void control_move_stored(struct control *c, struct core_move *m)
 {
     struct core_partition *p = m->partition;
@@ -551,6 +562,7 @@ void control_move_written(struct control *c, struct core_partition *p, enum core
     case WHY_CREATE:
     case WHY_REPAIR:
     case WHY_OP:
+    case WHY_COUNT:
     default:
         CHECK(false);
     }

@@ -318,6 +318,17 @@ static struct model_topic *node_compose(struct control *c, struct core_topic *t,
     return node;
 }
 
+/* What the write that is out means to the moves in it. */
+static uint32_t writing_steps(const struct core_topic *t)
+{
+    uint32_t steps = 0;
+    const struct list_node *n = NULL;
+    list_foreach (n, &t->writing) {
+        steps |= 1U << control_move_step(CONTAINER_OF(n, struct core_move, change));
+    }
+    return steps;
+}
+
 /* Starts the topic's next write, if something waits for one. */
 static void topic_flush(struct control *c, struct core_topic *t)
 {
@@ -338,7 +349,9 @@ static void topic_flush(struct control *c, struct core_topic *t)
     }
     struct model_topic *node = node_compose(c, t, t->grow, t->grow_count);
     t->write = control_write_add(c, CONTROL_WRITE_TOPIC_SET, t);
-    control_write_emit(c, t->write)->topic_node = node;
+    struct control_write *write = control_write_emit(c, t->write);
+    write->topic_node = node;
+    write->steps = writing_steps(t);
 }
 
 void control_topics_flush(struct control *c)

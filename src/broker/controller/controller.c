@@ -258,6 +258,9 @@ static void limits_tell(struct controller *c)
 void controller_step_all(struct controller *c, const struct control_event *events, int32_t count)
 {
     CHECK(!c->is_stepping);
+    if (c->is_ended) {
+        return;
+    }
     c->is_stepping = true;
     c->resign_reason = NULL;
     env_timer_stop(&c->step_timer);
@@ -267,7 +270,7 @@ void controller_step_all(struct controller *c, const struct control_event *event
     step_later(c);
     controller_progress_arm(c);
     c->is_stepping = false;
-    if (c->resign_reason != NULL) {
+    if (c->resign_reason != NULL && !c->is_ended) {
         char *reason = xstrdup(c->resign_reason);
         controller_resign(c, reason);
         free(reason);

@@ -11,6 +11,7 @@
  */
 #pragma once
 
+#include "base/fault.h"
 #include "control/control.h"
 #include "metastore/metastore.h"
 
@@ -33,6 +34,7 @@ struct controller_config {
     int32_t replication_factor_default; /* default.replication.factor */
     int32_t min_insync_replicas;        /* broker default, for topics without a setting */
     bool is_unclean_election_enabled;   /* same */
+    struct fault_hook faults;           /* broker/controller/fault.h; all zero outside tests */
     controller_log_fn log;              /* may be NULL */
     controller_changed_fn changed;      /* may be NULL */
     void *arg;                          /* of the two */

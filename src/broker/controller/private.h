@@ -14,6 +14,7 @@
 #include "base/list.h"
 #include "base/map.h"
 #include "broker/controller/controller.h"
+#include "broker/controller/fault.h"
 #include "env/env.h"
 #include "metastore/path.h"
 #include "metastore/znode.h"
@@ -90,6 +91,7 @@ struct controller {
     int32_t known_id;      /* what `changed` was last told; -1 = none */
     bool is_watching;      /* the watch on /controller is set */
     bool is_stepping;
+    bool is_ended; /* at a fault point: nothing leaves any more; it is about to be freed */
     const char *resign_reason; /* set by an effect, borrowed during the step */
     struct env_timer reopen_timer;
     struct env_timer stand_timer;

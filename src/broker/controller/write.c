@@ -26,8 +26,9 @@ struct controller_write {
     struct list_node link;
     uint64_t id;
     enum control_write_kind kind;
-    char *topic;   /* NULL where there is none */
-    int64_t czxid; /* LEGACY: of the znode that is meant */
+    char *topic;    /* NULL where there is none */
+    int64_t czxid;  /* LEGACY: of the znode that is meant */
+    uint32_t steps; /* of moves */
     int32_t op_count;
     int32_t primary; /* the op whose node tells the outcome */
     struct write_op ops[WRITE_OPS_MAX];
@@ -185,6 +186,7 @@ void controller_write_add(struct controller *c, const struct control_write *writ
     struct controller_write *w = xalloc(sizeof *w);
     w->id = write->id;
     w->kind = write->kind;
+    w->steps = write->steps;
     w->topic = slice_is_null(write->topic) ? NULL : slice_dup(write->topic);
     w->czxid = c->legacy_czxid;
     write_encode(w, write, c->config.level);
@@ -205,6 +207,32 @@ void controller_writes_refuse_unfit(void *arg)
         uint64_t id = w->id;
         write_free(w);
         controller_write_failed(c, id, TOO_LARGE);
+    }
+}
+
+/* ---- fault points ---- */
+
+static bool ends_at(struct controller *c, uint32_t steps, bool is_stored)
+{
+    c->is_ended = c->is_ended || controller_fault_pass(&c->config.faults, steps, is_stored);
+    return c->is_ended;
+}
+
+static uint32_t steps_of(const struct list *writes)
+{
+    uint32_t steps = 0;
+    const struct list_node *n = NULL;
+    list_foreach (n, writes) {
+        steps |= CONTAINER_OF(n, struct controller_write, link)->steps;
+    }
+    return steps;
+}
+
+static void writes_drop(struct list *writes)
+{
+    struct list_node *n = NULL;
+    while ((n = list_pop(writes)) != NULL) {
+        write_free(CONTAINER_OF(n, struct controller_write, link));
     }
 }
 
@@ -249,6 +277,7 @@ static void write_over(struct controller *c, struct controller_write *w,
 {
     if (outcome == CONTROL_WRITTEN) {
         written_note(c, w, version);
+        (void)ends_at(c, w->steps, true); /* then the step below is none */
     }
     uint64_t id = w->id;
     write_free(w);
@@ -488,6 +517,10 @@ static void batch_refused(struct controller *c, struct list *writes,
 static void batch_written(struct controller *c, struct list *writes,
                           const struct metastore_result *result)
 {
+    if (ends_at(c, steps_of(writes), true)) {
+        writes_drop(writes);
+        return;
+    }
     struct control_event *events = xalloc((writes->count + 1) * sizeof *events);
     struct list_node *n = NULL;
     int32_t at = 1;
@@ -531,10 +564,7 @@ static void batch_done(void *arg, const struct metastore_result *result)
     } else if (result->failed_op == 0 || result->err == -E_SESSION_EXPIRED ||
                result->err == -E_CLOSED) {
         uint64_t id = CONTAINER_OF(list_first(&writes), struct controller_write, link)->id;
-        struct list_node *n = NULL;
-        while ((n = list_pop(&writes)) != NULL) {
-            write_free(CONTAINER_OF(n, struct controller_write, link));
-        }
+        writes_drop(&writes);
         controller_write_fenced(c, id);
     } else {
         batch_refused(c, &writes, result);
@@ -544,6 +574,10 @@ static void batch_done(void *arg, const struct metastore_result *result)
 /* Sends the writes, which fit one transaction; the list is empty afterwards. */
 static void batch_send(struct controller *c, struct list *writes)
 {
+    if (ends_at(c, steps_of(writes), false)) {
+        writes_drop(writes);
+        return;
+    }
     struct metastore_op *ops = xalloc(METASTORE_OPS_MAX * sizeof *ops);
     int32_t count = 0;
     ops[count++] = (struct metastore_op){.kind = METASTORE_CHECK,
@@ -598,13 +632,7 @@ void controller_writes_free(struct controller *c)
     while ((n = list_first(&c->batches)) != NULL) {
         batch_free(c, CONTAINER_OF(n, struct controller_batch, link));
     }
-    while ((n = list_pop(&c->writes_new)) != NULL) {
-        write_free(CONTAINER_OF(n, struct controller_write, link));
-    }
-    while ((n = list_pop(&c->writes_unfit)) != NULL) {
-        write_free(CONTAINER_OF(n, struct controller_write, link));
-    }
-    while ((n = list_pop(&c->writes_judged)) != NULL) {
-        write_free(CONTAINER_OF(n, struct controller_write, link));
-    }
+    writes_drop(&c->writes_new);
+    writes_drop(&c->writes_unfit);
+    writes_drop(&c->writes_judged);
 }

@@ -94,6 +94,7 @@ struct world {
     struct list answers;
     struct buf sent; /* lines "4 leader t-0 ..." */
     struct buf log;
+    uint32_t steps; /* bits of all writes so far */
     bool has_block;
     struct model_producer_block block;
     struct buf legacy;      /* /admin/reassign_partitions as "t-0 1,2;", an entry each */
@@ -405,6 +406,7 @@ static inline void world_events(struct world *w, const struct control_event *eve
     for (int32_t i = 0; i < w->out.count; i++) {
         const struct control_effect *e = &w->out.list[i];
         if (e->kind == CONTROL_EFFECT_WRITE) {
+            w->steps |= e->write.steps;
             world_write_keep(w, &e->write);
         } else if (e->kind == CONTROL_EFFECT_SEND) {
             world_send_take(w, &e->send);

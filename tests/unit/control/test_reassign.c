@@ -5,6 +5,8 @@
  */
 #include "unit/control/harness.h"
 
+#include <stdio.h>
+
 /* Asks for several entries at once; lists as in world_alter. The errors as "39 39 0". */
 struct wish {
     const char *topic;
@@ -63,6 +65,28 @@ static void world_many(struct world *w, int32_t brokers, const char *const *list
     world_run(w);
     assert_int_equal(world_create(w, "t", lists), 0);
     buf_clear(&w->sent);
+}
+
+/* The names of the steps written since the last call. */
+static const char *steps_taken(struct world *w)
+{
+    static const char *const names[CONTROL_STEP_COUNT] = {
+        [CONTROL_STEP_ASSIGN] = "U1",     [CONTROL_STEP_OVERRIDE] = "override",
+        [CONTROL_STEP_CANCEL] = "cancel", [CONTROL_STEP_HAND_OVER] = "hand-over",
+        [CONTROL_STEP_DROP] = "drop",     [CONTROL_STEP_RAISE] = "A1",
+        [CONTROL_STEP_LEAD] = "B3",       [CONTROL_STEP_SHRINK] = "B4",
+        [CONTROL_STEP_STORE] = "B6",
+    };
+    static char text[128];
+    size_t used = 0;
+    text[0] = '\0';
+    for (int32_t i = 0; i < CONTROL_STEP_COUNT; i++) {
+        if ((w->steps >> i & 1) != 0) {
+            used += (size_t)snprintf(text + used, sizeof text - used, "%s;", names[i]);
+        }
+    }
+    w->steps = 0;
+    return text;
 }
 
 /* ---- 15.1 algebra and validation ---- */
@@ -585,6 +609,27 @@ static void row_32_trace_11_cancel_after_it_joined(void **state)
     world_deinit(&w);
 }
 
+static void writes_say_which_steps_they_are(void **state)
+{
+    struct world w;
+    (void)state;
+    world_with(&w, 6, "1,2,3");
+    assert_string_equal(steps_taken(&w), "");
+    assert_int_equal(world_alter(&w, "t", 0, "1,2,4"), 0);
+    assert_string_equal(steps_taken(&w), "U1;A1;");
+    assert_int_equal(world_alter(&w, "t", 0, "1,5,6"), 0);
+    assert_string_equal(steps_taken(&w), "override;A1;");
+    assert_int_equal(world_isr(&w, "t", 0, "1,2,3,5"), 0);
+    assert_string_equal(steps_taken(&w), "");
+    assert_int_equal(world_alter(&w, "t", 0, NULL), 0);
+    assert_string_equal(steps_taken(&w), "cancel;hand-over;drop;");
+    assert_int_equal(world_alter(&w, "t", 0, "4,2,3"), 0);
+    assert_string_equal(steps_taken(&w), "U1;A1;");
+    assert_int_equal(world_isr(&w, "t", 0, "1,2,3,4"), 0);
+    assert_string_equal(steps_taken(&w), "B3;B4;B6;");
+    world_deinit(&w);
+}
+
 /* Decision 1: the order comes back, too. */
 static void row_33_34_cancel_restores_the_list_exactly(void **state)
 {
@@ -1046,6 +1091,7 @@ int main(void)
         cmocka_unit_test(row_30_the_last_of_three_overrides_wins),
         cmocka_unit_test(row_31_trace_10_cancel_before_it_joined),
         cmocka_unit_test(row_32_trace_11_cancel_after_it_joined),
+        cmocka_unit_test(writes_say_which_steps_they_are),
         cmocka_unit_test(row_33_34_cancel_restores_the_list_exactly),
         cmocka_unit_test(a_permuted_target_keeps_the_order_asked_for),
         cmocka_unit_test(row_35_cancel_and_target_in_one_request),

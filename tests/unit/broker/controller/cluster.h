@@ -62,6 +62,8 @@ struct cluster {
     int16_t reply_error;
     struct buf reply; /* errors of the entries, ';' behind each */
     bool is_replied;
+    const char *end_at; /* the fault point at which a controller ends; NULL = none */
+    bool is_ended;
 };
 
 /* ---- waiting ---- */
@@ -319,6 +321,18 @@ static inline void cluster_log(void *arg, enum control_level level, const char *
              text);
 }
 
+static inline bool cluster_is_end(void *arg, const char *point)
+{
+    struct cluster_broker *b = arg;
+    struct cluster *k = b->cluster;
+    if (k->end_at == NULL || strcmp(point, k->end_at) != 0) {
+        return false;
+    }
+    k->end_at = NULL;
+    k->is_ended = true;
+    return true;
+}
+
 static inline void cluster_start(struct cluster *k, int32_t id)
 {
     struct cluster_broker *b = &k->brokers[id];
@@ -345,6 +359,7 @@ static inline void cluster_start(struct cluster *k, int32_t id)
                                                    .partitions_default = 1,
                                                    .replication_factor_default = 1,
                                                    .min_insync_replicas = 1,
+                                                   .faults = {cluster_is_end, b},
                                                    .log = cluster_log,
                                                    .arg = b});
     b->session = factory->open(factory, env, CLUSTER_SESSION_MS, cluster_session_state, b);
