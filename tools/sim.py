@@ -33,8 +33,9 @@ def run_piece(program, first, last, options):
     counts = re.findall(r"^(\d+) passed, (\d+) failed$", result.stdout, re.M)
     if not counts:  # the process died: some seed of the piece brought it down
         return 0, last - first + 1, "seeds %d..%d: the simulator ended with status %d\n%s" % (
-            first, last, result.returncode, result.stderr[-6000:])
-    return int(counts[-1][0]), int(counts[-1][1]), result.stderr
+            first, last, result.returncode, result.stderr[-6000:]), {}
+    crossed = {name: int(count) for name, count in re.findall(r"^crossed (\S+) (\d+)$", result.stdout, re.M)}
+    return int(counts[-1][0]), int(counts[-1][1]), result.stderr, crossed
 
 
 def main():
@@ -45,9 +46,11 @@ def main():
     which.add_argument("--seeds-file", metavar="FILE", help="a seed at the start of each line; # starts a comment")
     parser.add_argument("--time-limit", type=float, default=float("inf"), metavar="SECONDS")
     parser.add_argument("--last-replica", action="store_true", help="also the excluded case: losing the last in-sync replica")
+    parser.add_argument("--fault-points", action="store_true",
+                        help="the controller also crashes at its fault points; fails when one is never crossed")
     arguments = parser.parse_args()
     program = os.path.join(arguments.build, "tests/sim/sim-cluster")
-    options = ["--last-replica"] if arguments.last_replica else []
+    options = ["--last-replica"] * arguments.last_replica + ["--fault-points"] * arguments.fault_points
     if arguments.seeds_file:
         pieces = [(seed, seed) for seed in read_seeds(arguments.seeds_file)]
         name = arguments.seeds_file
@@ -58,6 +61,7 @@ def main():
     total = sum(b - a + 1 for a, b in pieces)
     end = time.monotonic() + arguments.time_limit
     passed = failed = left_out = 0
+    crossed = {}
 
     def work(piece):
         return run_piece(program, *piece, options) if time.monotonic() < end else None
@@ -68,6 +72,7 @@ def main():
                 left_out += pieces[done - 1][1] - pieces[done - 1][0] + 1
                 continue
             passed, failed = passed + result[0], failed + result[1]
+            crossed = {point: crossed.get(point, 0) + count for point, count in result[3].items()} or crossed
             if result[1]:
                 print(result[2], file=sys.stderr)
             if sys.stderr.isatty():
@@ -76,8 +81,13 @@ def main():
         print(file=sys.stderr)
     if left_out:
         print("sim: %d seeds were left out at the time limit" % left_out)
+    for point, count in crossed.items():
+        print("sim: crashes %s: %d" % (point, count))
+    never = [point for point, count in crossed.items() if count == 0]
+    if never:
+        print("sim: never crossed: %s" % ", ".join(never))
     print("sim: %s: %d passed, %d failed" % (name, passed, failed))
-    return 0 if failed == 0 and passed > 0 else 1
+    return 0 if failed == 0 and passed > 0 and not never else 1
 
 
 if __name__ == "__main__":

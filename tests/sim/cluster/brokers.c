@@ -24,6 +24,11 @@ static void on_log(void *arg, const char *line)
     sim_trace(b->cluster->world, "broker %d: %s", b->id, line);
 }
 
+static bool is_end(void *arg, const char *point)
+{
+    return cluster_crash_here(arg, point);
+}
+
 void cluster_broker_start(struct cluster_broker *b)
 {
     static const char *const log_dirs[] = {"/data"};
@@ -48,6 +53,7 @@ void cluster_broker_start(struct cluster_broker *b)
                                    .session_timeout_ms = CLUSTER_SESSION_MS,
                                    .log = on_log,
                                    .log_arg = b,
+                                   .faults = {is_end, b},
                                    .settings = settings,
                                    .setting_count = ARRAY_LEN(settings)};
     struct errmsg em = {""};

@@ -142,7 +142,8 @@ static bool is_served(const struct cluster *c, int32_t partition)
 
 bool cluster_is_settled(struct cluster *c)
 {
-    if (c->reads_due > 0 || c->topic.partition_count != c->partition_count) {
+    if (cluster_crash_is_checked(c) || c->reads_due > 0 ||
+        c->topic.partition_count != c->partition_count) {
         return false;
     }
     for (int32_t i = 0; i < c->broker_count; i++) {

@@ -44,6 +44,7 @@ static struct cluster *cluster_new(const struct cluster_options *options)
     c->options = *options;
     c->world = sim_world_new(options->seed);
     c->prng = sim_world_prng(c->world);
+    cluster_crashes_init(c);
     c->broker_count = (int32_t)prng_range(c->prng, 3, CLUSTER_BROKERS_MAX);
     c->partition_count = (int32_t)prng_range(c->prng, 1, CLUSTER_PARTITIONS_MAX);
     c->store_node = sim_node_new(c->world, "store");
@@ -70,6 +71,7 @@ static void cluster_free(struct cluster *c)
 {
     cluster_workload_free(c);
     cluster_operator_free(c);
+    cluster_crashes_free(c);
     client_free(c->client);
     for (int32_t i = 0; i < c->broker_count; i++) {
         if (c->brokers[i].broker != NULL) {
@@ -173,7 +175,8 @@ static void cluster_start(struct cluster *c)
 static void cluster_step(struct cluster *c)
 {
     cluster_observe(c);
-    (void)sim_world_run(c->world, STEP_MS, NULL, NULL); /* a fixed stretch of time */
+    cluster_run_for(c, STEP_MS);
+    cluster_crashes_check(c);
     cluster_brokers_tend(c);
     cluster_check_leaders(c);
 }

@@ -17,6 +17,7 @@
 #define CLUSTER_TOPIC          "sim"
 #define CLUSTER_PORT           9000 /* broker N listens on CLUSTER_PORT + N */
 #define CLUSTER_SESSION_MS     3000
+#define CLUSTER_LATE_MS        20000 /* what was asked without an answer is done or forgotten then */
 
 struct cluster;
 
@@ -28,6 +29,7 @@ struct cluster_broker {
     bool is_stopping;                         /* controlled shutdown runs */
     bool is_stopped;                          /* it is done: to be freed */
     bool is_fatal;                            /* on_fatal came: to be freed and started again */
+    const char *ended_at;                     /* a fault point: to be killed before anything else */
     bool lost_power;                          /* and has not been in every ISR again since */
     int64_t start_at_ms;                      /* when to start it again; 0 = not planned */
     int64_t disk_heals_at_ms;                 /* its disk fails until then; 0 = it works */
@@ -76,8 +78,29 @@ struct cluster_operator {
     int64_t cancels_done;
 };
 
+/* What a crash of the controller does not change: crashes.c. */
+enum cluster_check {
+    CLUSTER_CHECK_NONE,
+    CLUSTER_CHECK_READ, /* the topic znode is being read, as the dead one left it */
+    CLUSTER_CHECK_LIST, /* the next one is asked what moves */
+};
+
+struct cluster_crashes {
+    struct prng prng;
+    int32_t favourite; /* index of the point */
+    int32_t count;     /* so far */
+    enum cluster_check check;
+    bool is_busy;     /* a call of the check is out */
+    bool is_again;    /* another crash came meanwhile */
+    int32_t excluded; /* the operator's request for this partition was out; -1 = none */
+    int32_t asked;    /* broker */
+    struct model_topic before;
+    struct assignment listed[CLUSTER_PARTITIONS_MAX]; /* replicas empty: not listed */
+};
+
 struct cluster_options {
     uint64_t seed;
+    uint64_t *crossed;       /* crashes at each of CONTROLLER_FAULT_POINTS; NULL: none there */
     bool loses_last_replica; /* also the excluded case: power loss of the last in-sync replica */
     bool is_traced;          /* print the trace at the end */
 };
@@ -97,6 +120,7 @@ struct cluster {
     struct cluster_writer writers[CLUSTER_PARTITIONS_MAX];
     struct cluster_reader readers[CLUSTER_PARTITIONS_MAX];
     struct cluster_operator op;
+    struct cluster_crashes crashes;
     /* what the metastore says, kept fresh by the checker */
     struct model_topic topic;
     struct model_partition_state states[CLUSTER_PARTITIONS_MAX];
@@ -139,6 +163,18 @@ void cluster_operator_free(struct cluster *c);
 void cluster_faults_step(struct cluster *c);
 /* Ends all faults; every broker is started. */
 void cluster_faults_end(struct cluster *c);
+
+/* crashes.c */
+void cluster_crashes_init(struct cluster *c);
+void cluster_crashes_free(struct cluster *c);
+/* The broker's controller is at the point: whether its process ends. */
+bool cluster_crash_here(struct cluster_broker *b, const char *point);
+/* Lets the world run; a broker that ends at a fault point is killed before anything else happens. */
+void cluster_run_for(struct cluster *c, int64_t ms);
+/* The next step of comparing what moved before and after a crash. */
+void cluster_crashes_check(struct cluster *c);
+/* While true nobody may ask for moves. */
+bool cluster_crash_is_checked(const struct cluster *c);
 
 /* checks.c */
 /* Reads topic and states from the metastore; done when reads_due is 0. */

@@ -14,7 +14,6 @@
 
 #define ALTER_VERSION   0
 #define CALL_TIMEOUT_MS 6000
-#define LATE_MS         20000 /* what was asked without an answer is done or forgotten after this */
 
 static void operator_later(struct cluster_operator *op, int64_t min_ms, int64_t max_ms)
 {
@@ -162,7 +161,8 @@ static void alter_send(struct cluster_operator *op, const struct assignment *a)
 {
     struct cluster *c = op->cluster;
     int32_t controller = client_controller(c->client);
-    if (a == NULL || controller < 1 || controller > c->broker_count) {
+    if (cluster_crash_is_checked(c) || a == NULL || controller < 1 ||
+        controller > c->broker_count) {
         client_refresh(c->client);
         operator_later(op, 100, 500);
         return;
@@ -170,7 +170,7 @@ static void alter_send(struct cluster_operator *op, const struct assignment *a)
     struct cluster_move *move = operator_move(op);
     if (!assignment_is_reassigning(a)) {
         ids_copy(&move->origin, &a->replicas);
-        move->is_certain = sim_world_now_ms(c->world) > move->unknown_ms + LATE_MS;
+        move->is_certain = sim_world_now_ms(c->world) > move->unknown_ms + CLUSTER_LATE_MS;
     }
     struct wire_alter_partition_reassignments_request_topics_partitions partition;
     wire_alter_partition_reassignments_request_topics_partitions_init(&partition);
@@ -217,6 +217,10 @@ static void operator_run(void *arg)
     if (op->is_stopped || op->is_busy) {
         return;
     }
+    if (cluster_crash_is_checked(op->cluster)) {
+        operator_later(op, 200, 500);
+        return;
+    }
     op->is_busy = true;
     op->partition = (int32_t)prng_below(op->cluster->prng, (uint64_t)op->cluster->partition_count);
     if (prng_chance(op->cluster->prng, 1, 4)) {
@@ -232,7 +236,7 @@ void cluster_operator_start(struct cluster *c)
     struct cluster_operator *op = &c->op;
     op->cluster = c;
     for (int32_t p = 0; p < CLUSTER_PARTITIONS_MAX; p++) {
-        op->moves[p].unknown_ms = -LATE_MS - 1; /* never */
+        op->moves[p].unknown_ms = -CLUSTER_LATE_MS - 1; /* never */
     }
     env_timer_init(&op->timer, sim_node_env(c->client_node), operator_run, op);
     operator_later(op, 100, 1000);
