@@ -113,6 +113,15 @@ static bool hook_endpoint(void *arg, int32_t id, const char **ret_host, uint16_t
     return true;
 }
 
+/* Inside a request: only timers are set. */
+static void hook_controller_changed(void *arg)
+{
+    struct broker *b = arg;
+    if (b->metastore != NULL && b->epoch >= 0 && b->phase != PHASE_CLOSING) {
+        broker_strays_start(b->strays, b->metastore);
+    }
+}
+
 static bool hook_is_alive(void *arg, int32_t id)
 {
     const struct broker *b = arg;
@@ -513,6 +522,7 @@ static int replicas_start(struct broker *b, struct errmsg *em)
         .arg = b,
         .topic_config = hook_topic_config,
         .endpoint = hook_endpoint,
+        .controller_changed = hook_controller_changed,
         .is_alive = hook_is_alive,
         .has_topic_id = hook_has_topic_id,
         .controller = hook_controller,

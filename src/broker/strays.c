@@ -1,5 +1,5 @@
 /*
- * Two rounds over the topics of all replicas without a role, one read at a time. The first round
+ * Two rounds over the topics of all replicas that no controller named, one read at a time. The first round
  * remembers what looks stray, the second sets aside what does so again.
  * Invariant: at most one read is under way; nothing is set aside in the first round.
  */
@@ -18,23 +18,33 @@
 #define FIRST_MS  10000 /* by then the controller has sent what is ours */
 #define SECOND_MS 30000
 
-/* A replica without a role. */
+enum evidence {
+    EVIDENCE_NONE,
+    EVIDENCE_ID,   /* the topic has another id */
+    EVIDENCE_LIST, /* we are not in the list of replicas; the state is to be looked at, too */
+};
+
+/* A replica that was not named. */
 struct stray {
     char *topic;
     int32_t partition;
     struct uuid topic_id;
-    bool is_stray; /* by the first round */
+    enum evidence evidence; /* of this round */
+    bool is_stray;          /* by the first round */
 };
 
 struct broker_strays {
     struct broker_strays_config config;
     struct metastore *metastore; /* NULL while stopped */
     struct env_timer timer;
-    int round; /* 1 or 2 */
+    int round;       /* 1 or 2 */
+    bool is_reading; /* a read is out */
+    bool is_again;   /* when it ends, everything starts anew */
     struct stray *list;
     int32_t count;
     int32_t cap;
-    int32_t next; /* the first one whose topic is not read yet */
+    int32_t next;   /* the first one whose topic is not read yet */
+    int32_t judged; /* the first one of the topic read last that is not judged yet */
 };
 
 static void read_next(struct broker_strays *s);
@@ -83,17 +93,19 @@ static void round_due(void *arg)
     read_next(s);
 }
 
-/* The znode says that this replica is not ours. */
-static bool is_evidence(const struct broker_strays *s, const struct stray *stray,
-                        const struct model_topic *topic)
+static enum evidence evidence_of(const struct broker_strays *s, const struct stray *stray,
+                                 const struct model_topic *topic)
 {
     if (!uuid_is_zero(stray->topic_id) && !uuid_is_zero(topic->id) &&
         !uuid_equal(stray->topic_id, topic->id)) {
-        return true;
+        return EVIDENCE_ID;
     }
-    return stray->partition < topic->partition_count &&
-           topic->partitions[stray->partition].replicas.count > 0 &&
-           !ids_has(&topic->partitions[stray->partition].replicas, s->config.broker_id);
+    if (stray->partition < topic->partition_count &&
+        topic->partitions[stray->partition].replicas.count > 0 &&
+        !ids_has(&topic->partitions[stray->partition].replicas, s->config.broker_id)) {
+        return EVIDENCE_LIST;
+    }
+    return EVIDENCE_NONE;
 }
 
 static void set_aside(struct broker_strays *s, const struct stray *stray)
@@ -109,9 +121,27 @@ static void set_aside(struct broker_strays *s, const struct stray *stray)
     }
 }
 
-static void judge(struct broker_strays *s, struct stray *stray, const struct model_topic *topic)
+static void begin(struct broker_strays *s)
 {
-    bool is_stray = topic != NULL && is_evidence(s, stray, topic);
+    forget(s);
+    s->round = 0;
+    env_timer_start(&s->timer, FIRST_MS);
+}
+
+/* A read ended; false when what it was for was given up meanwhile. */
+static bool read_counts(struct broker_strays *s)
+{
+    s->is_reading = false;
+    if (s->metastore != NULL && s->is_again) {
+        s->is_again = false;
+        begin(s);
+        return false;
+    }
+    return s->metastore != NULL;
+}
+
+static void judge(struct broker_strays *s, struct stray *stray, bool is_stray)
+{
     if (s->round == 1) {
         stray->is_stray = is_stray;
     } else if (stray->is_stray && is_stray) {
@@ -119,11 +149,50 @@ static void judge(struct broker_strays *s, struct stray *stray, const struct mod
     }
 }
 
+static void judge_next(struct broker_strays *s);
+
+/* A partition that counts on this replica keeps it, whatever the list says: it may be the last one. */
+static void state_read(void *arg, const struct metastore_result *result)
+{
+    struct broker_strays *s = arg;
+    if (!read_counts(s)) {
+        return;
+    }
+    struct model_partition_state state = {0};
+    struct errmsg em;
+    bool is_needed = result->err != -E_NOT_FOUND;
+    if (result->err == 0 && metastore_partition_state_decode(result->data, &state, &em) == 0) {
+        is_needed = state.leader == s->config.broker_id || ids_has(&state.isr, s->config.broker_id);
+    }
+    ids_deinit(&state.isr);
+    judge(s, &s->list[s->judged++], !is_needed);
+    judge_next(s);
+}
+
+/* Judges the replicas of the topic read last, which may need a look at their states. */
+static void judge_next(struct broker_strays *s)
+{
+    while (s->judged < s->next && s->list[s->judged].evidence != EVIDENCE_LIST) {
+        struct stray *stray = &s->list[s->judged++];
+        judge(s, stray, stray->evidence == EVIDENCE_ID);
+    }
+    if (s->judged == s->next) {
+        read_next(s);
+        return;
+    }
+    struct metastore_path path;
+    const struct stray *stray = &s->list[s->judged];
+    s->is_reading = true;
+    metastore_get(s->metastore,
+                  metastore_path_state(&path, slice_str(stray->topic), stray->partition), NULL,
+                  NULL, state_read, s);
+}
+
 static void topic_read(void *arg, const struct metastore_result *result)
 {
     struct broker_strays *s = arg;
-    if (s->metastore == NULL) {
-        return; /* stopped meanwhile */
+    if (!read_counts(s)) {
+        return;
     }
     const char *name = s->list[s->next].topic;
     struct model_topic topic = {0};
@@ -131,17 +200,20 @@ static void topic_read(void *arg, const struct metastore_result *result)
     bool is_known =
         result->err == 0 && metastore_topic_decode(result->data, slice_str(name), &topic, &em) == 0;
     int32_t first = s->next;
+    s->judged = first;
     while (s->next < s->count && strcmp(s->list[s->next].topic, s->list[first].topic) == 0) {
-        judge(s, &s->list[s->next++], is_known ? &topic : NULL);
+        struct stray *stray = &s->list[s->next++];
+        stray->evidence = is_known ? evidence_of(s, stray, &topic) : EVIDENCE_NONE;
     }
     model_topic_deinit(&topic);
-    read_next(s);
+    judge_next(s);
 }
 
 static void read_next(struct broker_strays *s)
 {
     if (s->next < s->count) {
         struct metastore_path path;
+        s->is_reading = true;
         metastore_get(s->metastore, metastore_path_topic(&path, slice_str(s->list[s->next].topic)),
                       NULL, NULL, topic_read, s);
     } else if (s->round == 1 && s->count > 0) {
@@ -161,10 +233,13 @@ struct broker_strays *broker_strays_new(const struct broker_strays_config *confi
 
 void broker_strays_start(struct broker_strays *s, struct metastore *m)
 {
+    if (s->metastore == m && s->is_reading) {
+        s->is_again = true;
+        return;
+    }
     broker_strays_stop(s);
     s->metastore = m;
-    s->round = 0;
-    env_timer_start(&s->timer, FIRST_MS);
+    begin(s);
 }
 
 void broker_strays_stop(struct broker_strays *s)
@@ -172,6 +247,7 @@ void broker_strays_stop(struct broker_strays *s)
     if (s != NULL) {
         env_timer_stop(&s->timer);
         s->metastore = NULL;
+        s->is_reading = s->is_again = false;
         forget(s);
     }
 }

@@ -1,8 +1,9 @@
 /*
- * Replicas that stayed on the disk of a broker that was down when they were moved away (design decision
- * 7). The broker decides, on positive evidence only: the topic's znode shows another topic id, or a
- * replica list without this broker, on two readings 30 s apart, and no controller has given the replica
- * a role meanwhile. Never from absence: a znode that is missing or cannot be read says nothing.
+ * Replicas that stayed on the disk of a broker that was down when they were moved away, or whose
+ * controller died before it told the broker (design decision 7). The broker decides, on positive
+ * evidence only: the topic's znode shows another topic id, or a replica list without this broker while
+ * the partition's state counts on others alone, on two readings 30 s apart, and the present controller
+ * has not named the replica. Never from absence: a znode that is missing or cannot be read says nothing.
  *
  * Runs on the broker's env.
  */
@@ -25,7 +26,8 @@ struct broker_strays_config {
 };
 
 struct broker_strays *broker_strays_new(const struct broker_strays_config *config);
-/* The broker is registered through session m: looks soon, and again 30 s later. */
+/* The broker is registered through session m, or another controller speaks: looks soon, and again 30 s
+ * later. */
 void broker_strays_start(struct broker_strays *s, struct metastore *m);
 /* The session is lost or the broker stops: what was seen so far is forgotten. NULL is fine. */
 void broker_strays_stop(struct broker_strays *s);

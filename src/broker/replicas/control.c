@@ -23,6 +23,9 @@ int replicas_check_controller(struct replicas *r, int32_t controller_epoch, int6
     if (controller_epoch < r->controller_epoch) {
         return -E_FENCED;
     }
+    if (controller_epoch > r->controller_epoch && r->hooks.controller_changed != NULL) {
+        r->hooks.controller_changed(r->hooks.arg);
+    }
     r->controller_epoch = controller_epoch;
     return 0;
 }
@@ -168,6 +171,13 @@ static int apply_state(struct replicas_partition *p, const struct order *o)
     return 0;
 }
 
+static void note_named(struct replicas_partition *p)
+{
+    const struct replicas *r = p->replicas;
+    p->told_by = r->controller_epoch;
+    p->told_to = r->hooks.broker_epoch(r->hooks.arg);
+}
+
 static int apply_order(struct replicas *r, const struct order *o)
 {
     if (!replicas_topic_name_is_valid(o->topic) || o->partition < 0) {
@@ -187,6 +197,9 @@ static int apply_order(struct replicas *r, const struct order *o)
     bool is_applied;
     bool is_id_stored;
     int err = replica_accept_leader_and_isr(&claim, &is_applied, &is_id_stored);
+    if (p != NULL && claim.is_member && (err == 0 || err == -E_STALE)) {
+        note_named(p);
+    }
     if (err != 0) {
         return err;
     }
@@ -195,6 +208,7 @@ static int apply_order(struct replicas *r, const struct order *o)
         if (err != 0) {
             return err;
         }
+        note_named(p);
     }
     if (is_id_stored) {
         store_topic_id(p, o->topic_id);

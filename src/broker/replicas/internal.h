@@ -148,6 +148,8 @@ struct replicas_partition {
     struct plog *log; /* NULL when its directory is offline */
     struct uuid topic_id;
     int32_t dir;
+    int32_t told_by;       /* epoch of the controller whose LeaderAndIsr named it last; -1 = none */
+    int64_t told_to;       /* our registration then */
     struct list_node link; /* in replicas->all */
     uint32_t round;        /* the housekeeping round that saw it last */
     struct list parked;    /* struct replicas_append, in order of required_offset */

@@ -126,6 +126,7 @@ struct replicas_partition *replicas_partition_new(struct replicas *r, struct rep
     p->dir = dir;
     p->log = log;
     p->isr_leader_epoch = -1;
+    p->told_by = -1;
     int64_t end = log == NULL ? 0 : plog_end_offset(log);
     int64_t start = log == NULL ? 0 : plog_start_offset(log);
     replica_core_init(&p->core, r->config.broker_id, end, start);

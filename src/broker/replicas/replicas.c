@@ -203,12 +203,19 @@ void replicas_topic_config_changed(struct replicas *r, const char *topic)
 
 /* ---- strays ---- */
 
+static bool is_idle(const struct replicas_partition *p)
+{
+    const struct replicas *r = p->replicas;
+    return p->core.role == REPLICA_IDLE || p->told_by != r->controller_epoch ||
+           p->told_to != r->hooks.broker_epoch(r->hooks.arg);
+}
+
 void replicas_each_idle(const struct replicas *r, replicas_idle_fn fn, void *arg)
 {
     struct list_node *node;
     list_foreach (node, &r->all) {
         const struct replicas_partition *p = CONTAINER_OF(node, struct replicas_partition, link);
-        if (p->core.role == REPLICA_IDLE && p->log != NULL) {
+        if (p->log != NULL && is_idle(p)) {
             struct replicas_idle_info info = {.topic = replicas_partition_topic(p),
                                               .partition = replicas_partition_index(p),
                                               .topic_id = p->topic_id};
@@ -220,7 +227,7 @@ void replicas_each_idle(const struct replicas *r, replicas_idle_fn fn, void *arg
 bool replicas_set_aside(struct replicas *r, struct slice topic, int32_t partition)
 {
     struct replicas_partition *p = replicas_partition_find(r, topic, partition);
-    if (p == NULL || p->log == NULL || r->dirs[p->dir].is_offline || p->core.role != REPLICA_IDLE) {
+    if (p == NULL || p->log == NULL || r->dirs[p->dir].is_offline || !is_idle(p)) {
         return false;
     }
     replicas_partition_drop(p, REPLICAS_FATE_STRAY);

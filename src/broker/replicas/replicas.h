@@ -89,6 +89,8 @@ struct replicas_hooks {
     /* Endpoint of a live broker on the inter-broker listener; *ret_host is borrowed until the hook
      * returns control to the loop. False when the metadata cache does not have it. */
     bool (*endpoint)(void *arg, int32_t broker, const char **ret_host, uint16_t *ret_port);
+    /* Another controller speaks for the first time; it will name what is ours. May be NULL. */
+    void (*controller_changed)(void *arg);
     /* In the metadata cache as live: may join an in-sync set. */
     bool (*is_alive)(void *arg, int32_t broker);
     /* The metadata cache has a topic of this id. */
@@ -434,7 +436,8 @@ typedef void (*replicas_log_fn)(void *arg, const struct replicas_log_info *info)
  * change anything. */
 void replicas_each_log(struct replicas *r, int32_t dir, replicas_log_fn fn, void *arg);
 
-/* A hosted partition to which no controller has given a role (since the start, or it was stopped). */
+/* A hosted partition that the present controller has not named since we registered: it has no role, or
+ * one that an earlier controller, or an earlier life of ours, was told of. */
 struct replicas_idle_info {
     const char *topic; /* borrowed for the callback */
     int32_t partition;
@@ -445,7 +448,7 @@ typedef void (*replicas_idle_fn)(void *arg, const struct replicas_idle_info *inf
 /* In no particular order; fn must not change anything. Offline ones are left out. */
 void replicas_each_idle(const struct replicas *r, replicas_idle_fn fn, void *arg);
 /* The partition is known not to be ours any more: its folder is renamed to -stray and deleted after
- * file.delete.delay.ms. False, with nothing done, when it is not hosted, offline, or has a role. */
+ * file.delete.delay.ms. False, with nothing done, when it is not hosted, offline, or was named. */
 bool replicas_set_aside(struct replicas *r, struct slice topic, int32_t partition);
 
 /* How one hosted partition stands. */

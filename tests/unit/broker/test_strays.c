@@ -159,6 +159,17 @@ static void evidence_must_hold_over_both_readings(void **state)
     scene_stop(&s);
 }
 
+static void name_replica(struct scene *s)
+{
+    struct bench_partition p = {.topic = "t",
+                                .id = bench_uuid(1),
+                                .leader = BENCH_BROKER,
+                                .leader_epoch = 4,
+                                .replicas = {BENCH_BROKER},
+                                .replica_count = 1};
+    bench_leader_and_isr(&s->bench, &p);
+}
+
 /* The controller spoke after the first reading. */
 static void replica_with_a_role_stays(void **state)
 {
@@ -167,15 +178,89 @@ static void replica_with_a_role_stays(void **state)
     scene_start(&s);
     write_topic(&s, bench_uuid(1), BENCH_OTHER, true);
     bench_run(&s.bench, 20000);
-    struct bench_partition p = {.topic = "t",
-                                .id = bench_uuid(1),
-                                .leader = BENCH_BROKER,
-                                .leader_epoch = 4,
-                                .replicas = {BENCH_BROKER},
-                                .replica_count = 1};
-    bench_leader_and_isr(&s.bench, &p);
+    name_replica(&s);
     bench_run(&s.bench, 60000);
     assert_true(is_hosted(&s));
+    scene_stop(&s);
+}
+
+/* The controller that gave it a role is gone, and the next one does not name it. */
+static void role_of_an_earlier_controller_does_not_count(void **state)
+{
+    (void)state;
+    struct scene s;
+    scene_start(&s);
+    write_topic(&s, bench_uuid(1), BENCH_OTHER, true);
+    name_replica(&s);
+    bench_run(&s.bench, 60000);
+    assert_true(is_hosted(&s));
+    assert_int_equal(replicas_check_controller(s.bench.replicas, 2, s.bench.epoch), 0);
+    broker_strays_start(s.strays, s.bench.session);
+    bench_run(&s.bench, 39000);
+    assert_true(is_hosted(&s));
+    bench_run(&s.bench, 3000);
+    assert_false(is_hosted(&s));
+    scene_stop(&s);
+}
+
+/* The same after another registration of this broker. */
+static void role_of_an_earlier_registration_does_not_count(void **state)
+{
+    (void)state;
+    struct scene s;
+    scene_start(&s);
+    write_topic(&s, bench_uuid(1), BENCH_OTHER, true);
+    name_replica(&s);
+    s.bench.epoch++;
+    broker_strays_start(s.strays, s.bench.session);
+    bench_run(&s.bench, 42000);
+    assert_false(is_hosted(&s));
+    scene_stop(&s);
+}
+
+static void write_state(struct scene *s, const char *path, const char *json)
+{
+    struct metastore_op op = {
+        .kind = METASTORE_CREATE, .path = slice_str(path), .data = slice_str(json)};
+    metastore_multi(s->bench.session, &op, 1, bench_root_made, NULL);
+}
+
+/* Whatever the list says: it may hold what the others lack. */
+static void replica_that_the_state_counts_on_stays(void **state)
+{
+    (void)state;
+    struct scene s;
+    scene_start(&s);
+    write_topic(&s, bench_uuid(1), BENCH_OTHER, true);
+    char *json = xasprintf("{\"controller_epoch\":1,\"leader\":%d,\"version\":1,"
+                           "\"leader_epoch\":4,\"isr\":[%d,%d]}",
+                           BENCH_OTHER, BENCH_OTHER, BENCH_BROKER);
+    write_state(&s, "/brokers/topics/t/partitions", "");
+    write_state(&s, "/brokers/topics/t/partitions/0", "");
+    write_state(&s, "/brokers/topics/t/partitions/0/state", json);
+    free(json);
+    bench_run(&s.bench, 60000);
+    assert_true(is_hosted(&s));
+    scene_stop(&s);
+}
+
+/* Another start while a read is out: both rounds are made again. */
+static void another_start_begins_anew(void **state)
+{
+    (void)state;
+    struct scene s;
+    scene_start(&s);
+    write_topic(&s, bench_uuid(1), BENCH_OTHER, true);
+    for (int i = 0; i < 50; i++) {
+        bench_run(&s.bench, 9999);
+        for (int k = 0; k < 40; k++) {
+            (void)sim_world_step(s.bench.world);
+            broker_strays_start(s.strays, s.bench.session);
+        }
+    }
+    assert_true(is_hosted(&s));
+    bench_run(&s.bench, 42000);
+    assert_false(is_hosted(&s));
     scene_stop(&s);
 }
 
@@ -206,6 +291,10 @@ int main(void)
         cmocka_unit_test(assigned_replica_stays),
         cmocka_unit_test(evidence_must_hold_over_both_readings),
         cmocka_unit_test(replica_with_a_role_stays),
+        cmocka_unit_test(role_of_an_earlier_controller_does_not_count),
+        cmocka_unit_test(role_of_an_earlier_registration_does_not_count),
+        cmocka_unit_test(replica_that_the_state_counts_on_stays),
+        cmocka_unit_test(another_start_begins_anew),
         cmocka_unit_test(lost_session_forgets_what_was_seen),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
