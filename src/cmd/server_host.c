@@ -10,6 +10,7 @@
 #include "base/hash.h"
 #include "broker/broker.h"
 #include "cmd/server_entry.h"
+#include "cmd/server_fault.h"
 #include "env/loop.h"
 #include "metastore/zookeeper.h"
 
@@ -39,6 +40,7 @@ struct host {
     enum phase phase;
     int exit_code;
     struct env_timer patience;
+    struct cmd_server_fault fault;
 };
 
 #define SAY(h, level, ...) cmd_server_log((h)->log, CMD_SERVER_LOG_##level, __VA_ARGS__)
@@ -202,6 +204,7 @@ static int start_broker(struct host *h, struct errmsg *em)
         .http_env = h->http_env,
         .http_host = config_get_string(&h->config->set, CONFIG_BROKER_HTTP_HOST),
         .http_port = (uint16_t)MAX(number_of(h, CONFIG_BROKER_HTTP_PORT), 0),
+        .faults = cmd_server_fault_hook(&h->fault),
     };
     struct broker_events events = {.on_ready = on_ready, .on_fatal = on_fatal, .arg = h};
     int err = -E_INVALID;
@@ -321,6 +324,10 @@ static int host_open(struct host *h, struct errmsg *em)
     if (err == 0 && number_of(h, CONFIG_BROKER_HTTP_PORT) >= 0) {
         h->http_env = loop_spawn("http", em);
         err = h->http_env == NULL ? -E_SYSTEM : 0;
+    }
+    h->fault = (struct cmd_server_fault){h->controller_env, cmd_server_fault_dir()};
+    if (h->fault.dir != NULL) {
+        SAY(h, WARN, "this is a test: ends at the fault points that %s names", h->fault.dir);
     }
     return err == 0 ? loop_on_signal(h->env, on_signal, h, em) : err;
 }

@@ -51,6 +51,7 @@ class Server:
         self.log_path = os.path.join(self.directory, "log")
         self.process = None
         self.is_paused = False
+        self.fault_dir = None
         os.makedirs(self.directory)
         with open(self.config, "w", encoding="utf-8") as file:
             for key, value in {**SETTINGS, "zookeeper.connect": connect, "log.dirs": ",".join(self.log_dirs),
@@ -68,9 +69,10 @@ class Server:
     def start(self, *options):
         """Only while it is down. The log is that of this start alone."""
         assert self.process is None
+        variables = {**os.environ, "KLAMM_FAULT_DIR": self.fault_dir} if self.fault_dir else None
         with open(self.log_path, "w", encoding="utf-8") as log:
             self.process = subprocess.Popen([KLAMM, "server", "--config", self.config, *options],
-                                            stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+                                            stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=variables)
 
     def wait_log(self, pattern):
         """The match of the first line that has the pattern."""
@@ -118,9 +120,11 @@ class Server:
 class ServerCluster:
     """As DevCluster, for the tests that know only that interface; plus the servers and the znodes."""
 
-    def __init__(self, brokers, **settings):
+    def __init__(self, brokers, heap_mb=192, **settings):
         self.root = tempfile.mkdtemp(prefix="klamm-servers-")
-        self.zookeeper = zookeeper.ZooKeeper()
+        self.fault_dir = os.path.join(self.root, "faults")  # a file there names a fault point: HACKING.md
+        os.makedirs(self.fault_dir)
+        self.zookeeper = zookeeper.ZooKeeper(heap_mb=heap_mb)
         self.connect = self.zookeeper.address + CHROOT
         self.settings = settings
         ports = free_ports(brokers)
@@ -140,7 +144,9 @@ class ServerCluster:
             raise
 
     def new_server(self, name, port=None, **settings):
-        return Server(self.root, name, self.connect, port or free_ports(1)[0], **{**self.settings, **settings})
+        server = Server(self.root, name, self.connect, port or free_ports(1)[0], **{**self.settings, **settings})
+        server.fault_dir = self.fault_dir
+        return server
 
     @property
     def bootstrap(self):
@@ -171,10 +177,12 @@ class ServerCluster:
         return None if node is None else node["brokerid"]
 
     def wait_all_ready(self):
-        """Starts what is down; returns when every broker is registered."""
-        for broker, server in self.servers.items():
+        """Starts what is down; returns when every broker is registered and knows the others."""
+        for server in self.servers.values():
             if server.process is None:
                 server.start()
+        for broker, server in self.servers.items():
+            server.wait_ready()
             wait_until("broker %d registered" % broker, lambda path="/brokers/ids/%d" % broker: self.znode(path))
 
     def logs(self):
@@ -237,6 +245,15 @@ class ServerTest(ClusterTest):
                 "-b", self.cluster.bootstrap, "-L", check=False).stdout)
         for broker in brokers:
             self.cluster.servers[broker].pause()
+
+    def state(self, topic, partition=0):
+        """The JSON of a partition's state znode."""
+        return self.cluster.znode("/brokers/topics/%s/partitions/%d/state" % (topic, partition))
+
+    def folders(self, topic):
+        """Brokers with a folder of the topic's name, whole: not set aside, not about to be deleted."""
+        return {broker for broker, server in self.cluster.servers.items() for path in server.log_dirs
+                for name in os.listdir(path) if name.rsplit("-", 1)[0] == topic}
 
     def isr(self, topic):
         return [sorted(p["isr"]) for p in self.partitions(topic)]

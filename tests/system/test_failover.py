@@ -2,7 +2,6 @@
 the reassignment specification, as far as their moments can be held from outside. The simulator has the others."""
 
 import json
-import os
 import unittest
 
 from servers import ServerTest
@@ -18,14 +17,6 @@ class Failover(ServerTest):
         """The running moves of a topic, as the brokers tell them."""
         moves = json.loads(self.cluster.admin("reassign", "--list", "--json").stdout)
         return [move for move in moves["reassignments"] if move["topic"] == topic]
-
-    def state(self, topic, partition=0):
-        return self.cluster.znode("/brokers/topics/%s/partitions/%d/state" % (topic, partition))
-
-    def folders(self, topic):
-        """Brokers with a folder of the topic's name, whole: not set aside, not about to be deleted."""
-        return {broker for broker, server in self.cluster.servers.items() for path in server.log_dirs
-                for name in os.listdir(path) if name.rsplit("-", 1)[0] == topic}
 
     def test_row_41_target_dies_and_returns(self):
         self.create("row41", [1, 2, 3])
