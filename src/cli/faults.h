@@ -28,6 +28,7 @@ enum cli_fault_kind {
     CLI_FAULT_TOPIC_UNKNOWN,
     CLI_FAULT_PARTITION_UNKNOWN,
     CLI_FAULT_FACTOR_CHANGE,
+    CLI_FAULT_BROKER_DOWN,
 };
 
 enum cli_severity {

@@ -27,6 +27,7 @@ struct cli_plan_rules {
     enum cli_plan_purpose purpose;
     bool refuses_unknown_keys;
     bool allows_factor_change;
+    bool allows_down_targets; /* ours: brokers that are known, but not up */
 };
 
 struct cli_plan_entry {
@@ -56,6 +57,7 @@ struct cli_plan_view {
     const struct klamm_cluster *cluster;
     const struct klamm_topics *topics;         /* has a row for each topic of the plan */
     const struct klamm_reassignments *running; /* NULL = none */
+    struct klamm_ids down;                     /* ours: brokers that hold replicas and are not up */
 };
 
 /* Reads and checks the file on its own. Never NULL; without entries where nothing could be read. */

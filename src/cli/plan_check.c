@@ -19,6 +19,8 @@ enum cli_severity cli_plan_severity(const struct cli_plan_rules *rules, enum cli
         is_error = rules->refuses_unknown_keys;
     } else if (kind == CLI_FAULT_FACTOR_CHANGE) {
         is_error = rules->is_strict && !rules->allows_factor_change;
+    } else if (kind == CLI_FAULT_BROKER_DOWN) {
+        is_error = !rules->allows_down_targets;
     } else if (kind >= CLI_FAULT_LIST_EMPTY) {
         is_error = rules->purpose == CLI_PLAN_EXECUTE;
     }
@@ -42,27 +44,48 @@ static bool has_broker(const struct klamm_cluster *cluster, int32_t id)
     return false;
 }
 
+/* A broker of the list that does not live; it may keep what it has. */
+static void check_broker(const struct cli_plan_rules *rules, const struct cli_plan_view *view,
+                         const struct cli_fault *at, struct cli_faults *faults)
+{
+    const struct klamm_cluster *cluster = view->cluster;
+    struct cli_fault fault = *at;
+    if (cli_text_ids_has(view->down, (int32_t)at->value)) {
+        fault.kind = CLI_FAULT_BROKER_DOWN;
+        fault.severity = cli_plan_severity(rules, fault.kind);
+        cli_faults_add(faults, &fault, "broker %" PRId64 " is down: the move would wait for it%s",
+                       at->value,
+                       rules->allows_down_targets ? "" : " (--allow-down-targets accepts that)");
+        return;
+    }
+    struct buf known;
+    buf_init(&known);
+    for (int32_t k = 0; k < MIN(cluster->broker_count, 30); k++) {
+        buf_putf(&known, "%s%" PRId32, k == 0 ? "" : ", ", cluster->brokers[k].id);
+    }
+    cli_faults_add(faults, &fault, "broker %" PRId64 " is unknown (the cluster has %.*s%s)",
+                   at->value, SLICE_ARG(buf_slice(&known)),
+                   cluster->broker_count > 30 ? ", ..." : "");
+    buf_deinit(&known);
+}
+
 static void check_brokers(const struct cli_plan_entry *entry, const struct cli_plan_rules *rules,
-                          const struct klamm_cluster *cluster, const char *subject,
+                          const struct cli_plan_view *view, const char *subject,
                           struct cli_faults *faults)
 {
+    const struct klamm_partition *now =
+        cli_topics_find_partition(view->topics, entry->topic, entry->partition);
     const struct cli_json *value = entry->replicas_json->first;
     for (int32_t i = 0; i < entry->replicas.count; i++, value = value->next) {
         int32_t id = entry->replicas.list[i];
-        if (has_broker(cluster, id)) {
+        bool stays = rules->is_strict && now != NULL && cli_text_ids_has(now->replicas, id);
+        if (has_broker(view->cluster, id) || stays) {
             continue;
-        }
-        struct buf known;
-        buf_init(&known);
-        for (int32_t k = 0; k < MIN(cluster->broker_count, 30); k++) {
-            buf_putf(&known, "%s%" PRId32, k == 0 ? "" : ", ", cluster->brokers[k].id);
         }
         struct cli_fault fault =
             cli_plan_fault(rules, CLI_FAULT_BROKER_UNKNOWN, value->at, subject);
         fault.value = id;
-        cli_faults_add(faults, &fault, "broker %" PRId32 " is unknown (the cluster has %.*s%s)", id,
-                       SLICE_ARG(buf_slice(&known)), cluster->broker_count > 30 ? ", ..." : "");
-        buf_deinit(&known);
+        check_broker(rules, view, &fault, faults);
     }
 }
 
@@ -86,7 +109,7 @@ static void check_entry(struct cli_plan *plan, const struct cli_plan_entry *entr
     char subject[CLI_PLAN_SUBJECT_SIZE];
     snprintf(subject, sizeof subject, "%s-%" PRId32, entry->topic, entry->partition);
     if (entry->has_valid_replicas) {
-        check_brokers(entry, rules, view->cluster, subject, faults);
+        check_brokers(entry, rules, view, subject, faults);
     }
     const struct klamm_topic *topic = cli_topics_find(view->topics, entry->topic);
     if (topic == NULL || topic->code != 0) {

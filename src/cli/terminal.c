@@ -5,10 +5,14 @@
 #include "cli/terminal.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
+
+#define ANSWER_WAIT_MS 100
+#define ANSWER_SIZE    100 /* of a typed line; the rest of a longer one is never read */
 
 void cli_terminal_init_captured(struct cli_terminal *t)
 {
@@ -26,6 +30,7 @@ void cli_terminal_init(struct cli_terminal *t)
     const char *no_color = getenv("NO_COLOR");
     t->is_terminal = isatty(STDOUT_FILENO) == 1 && !is_dumb;
     t->has_color = t->is_terminal && (no_color == NULL || no_color[0] == '\0');
+    t->has_reader = isatty(STDIN_FILENO) == 1 && isatty(STDERR_FILENO) == 1;
     cli_terminal_measure(t);
 }
 
@@ -69,6 +74,31 @@ void cli_terminal_flush(struct cli_terminal *t)
         buf_clear(&t->err);
         buf_clear(&t->out);
     }
+}
+
+static enum cli_answer judge_answer(const char *line, size_t len)
+{
+    while (len > 0 && (line[len - 1] == '\n' || line[len - 1] == '\r' || line[len - 1] == ' ')) {
+        len--;
+    }
+    bool is_yes = (len == 1 && (line[0] == 'y' || line[0] == 'Y')) ||
+                  (len == 3 && strncmp(line, "yes", 3) == 0);
+    return is_yes ? CLI_ANSWER_YES : CLI_ANSWER_NO;
+}
+
+enum cli_answer cli_terminal_read_answer(struct cli_terminal *t)
+{
+    if (t->is_captured) {
+        return t->typed == NULL ? CLI_ANSWER_NOT_YET : judge_answer(t->typed, strlen(t->typed));
+    }
+    struct pollfd input = {.fd = STDIN_FILENO, .events = POLLIN};
+    if (poll(&input, 1, ANSWER_WAIT_MS) <= 0) {
+        return CLI_ANSWER_NOT_YET;
+    }
+    /* A terminal gives whole lines. */
+    char line[ANSWER_SIZE];
+    ssize_t len = read(STDIN_FILENO, line, sizeof line);
+    return len <= 0 ? CLI_ANSWER_NO : judge_answer(line, (size_t)len);
 }
 
 const char *cli_terminal_style(const struct cli_terminal *t, enum cli_style style)

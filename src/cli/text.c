@@ -6,6 +6,7 @@
 #include "base/check.h"
 
 #include <inttypes.h>
+#include <time.h>
 
 #define TOPIC_NAME_MAX 249
 
@@ -176,6 +177,77 @@ bool cli_text_parse_int(const char *text, int64_t min, int64_t max, int64_t *ret
     }
     *ret_number = number;
     return true;
+}
+
+/* Bytes of one unit: "" and "B" is 1, "k" or "kB" 1000, "KiB" 1024, and so on; 0 = no unit. */
+static int64_t rate_unit(struct slice unit)
+{
+    static const struct {
+        const char *name;
+        int64_t bytes;
+    } units[] = {{"", 1},           {"B", 1},           {"k", 1000},      {"K", 1000},
+                 {"kB", 1000},      {"KB", 1000},       {"M", 1000000},   {"MB", 1000000},
+                 {"G", 1000000000}, {"GB", 1000000000}, {"KiB", 1 << 10}, {"MiB", 1 << 20},
+                 {"GiB", 1 << 30}};
+    for (size_t i = 0; i < ARRAY_LEN(units); i++) {
+        if (slice_equal_str(unit, units[i].name)) {
+            return units[i].bytes;
+        }
+    }
+    return 0;
+}
+
+int cli_text_parse_rate(const char *text, int64_t *ret_rate, struct errmsg *em)
+{
+    if (strcmp(text, "none") == 0 || strcmp(text, "-1") == 0) {
+        *ret_rate = CLI_RATE_NONE;
+        return 0;
+    }
+    if (text[0] == '-') {
+        return errmsg_set(em, E_INVALID,
+                          "the rate %.40s is negative; \"none\" (or -1) means without a limit",
+                          text);
+    }
+    size_t digits = strspn(text, "0123456789");
+    struct slice unit = slice_str(text + digits);
+    if (unit.len >= 2 && memcmp(unit.ptr + unit.len - 2, "/s", 2) == 0) {
+        unit.len -= 2;
+    }
+    int64_t bytes = rate_unit(unit);
+    if (digits == 0 || bytes == 0) {
+        return errmsg_set(
+            em, E_INVALID,
+            "\"%.40s\" is no rate: a whole number of bytes a second is expected, as in "
+            "50000000 or 50MB",
+            text);
+    }
+    int64_t rate = 0;
+    bool is_large = false;
+    for (size_t i = 0; i < digits; i++) {
+        is_large = is_large || __builtin_mul_overflow(rate, (int64_t)10, &rate) ||
+                   __builtin_add_overflow(rate, (int64_t)(text[i] - '0'), &rate);
+    }
+    if (is_large || __builtin_mul_overflow(rate, bytes, &rate)) {
+        return errmsg_set(em, E_INVALID, "the rate %.40s is beyond %" PRId64, text, INT64_MAX);
+    }
+    if (rate == 0) {
+        return errmsg_set(
+            em, E_INVALID,
+            "a rate of 0 would stop the moves: to stop them use klamm moves pause, for no "
+            "limit say none");
+    }
+    *ret_rate = rate;
+    return 0;
+}
+
+void cli_text_put_time(struct buf *out, int64_t time_ms)
+{
+    time_t seconds = (time_t)(time_ms / 1000);
+    struct tm utc = {0};
+    char text[32] = "";
+    (void)gmtime_r(&seconds, &utc); /* fails beyond the year 2^31 only */
+    (void)strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S UTC", &utc); /* else it stays empty */
+    buf_put_str(out, text);
 }
 
 bool cli_text_ids_has(struct klamm_ids ids, int32_t id)

@@ -4,7 +4,10 @@
 #pragma once
 
 #include "base/buf.h"
+#include "base/error.h"
 #include "klamm/klamm.h"
+
+#define CLI_RATE_NONE (-1) /* no limit */
 
 /* Printable ASCII as it is, everything else as \uXXXX: what a terminal can be trusted with. */
 void cli_text_put_escaped(struct buf *out, struct slice text);
@@ -23,6 +26,12 @@ void cli_text_put_duration(struct buf *out, int64_t seconds);
 bool cli_text_is_topic_name(struct slice name, const char **ret_reason);
 /* A whole decimal integer of min..max, nothing around it. */
 bool cli_text_parse_int(const char *text, int64_t min, int64_t max, int64_t *ret_number);
+/* A rate in bytes a second: a whole number, perhaps with a unit ("50MB" is 50000000, "1MiB" is 1048576)
+ * and "/s" behind it; "none" and "-1" are CLI_RATE_NONE. 0, other negative numbers and what does not
+ * fit into 63 bits are refused. */
+int cli_text_parse_rate(const char *text, int64_t *ret_rate, struct errmsg *em) MUST_CHECK;
+/* "2026-12-01 07:03:11 UTC" of milliseconds since 1970. */
+void cli_text_put_time(struct buf *out, int64_t time_ms);
 
 bool cli_text_ids_equal(struct klamm_ids a, struct klamm_ids b);    /* order counts */
 bool cli_text_ids_same_set(struct klamm_ids a, struct klamm_ids b); /* order does not */

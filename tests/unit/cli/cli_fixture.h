@@ -20,9 +20,11 @@ struct cli_fixture {
     struct fake_cluster *cluster;
     char *bootstrap; /* one server */
     char *folder;
-    char *plan;       /* path of the file that cli_plan_file writes */
-    bool is_terminal; /* what the next command believes its output is */
-    int32_t slow_ms;  /* when the next command says that a call takes long */
+    char *plan;        /* path of the file that cli_plan_file writes */
+    char *rollback;    /* path of the rollback file that goes with it */
+    const char *typed; /* what the operator answers the next command; NULL = nobody is there */
+    bool is_terminal;  /* what the next command believes its output is */
+    int32_t slow_ms;   /* when the next command says that a call takes long */
     int exit_code;
     char *out;
     char *err;
@@ -38,6 +40,7 @@ static inline int cli_fixture_setup(void **state)
         return -1;
     }
     x->plan = xasprintf("%s/plan.json", x->folder);
+    x->rollback = xasprintf("%s/plan.rollback.json", x->folder);
     *state = x;
     return 0;
 }
@@ -46,11 +49,13 @@ static inline int cli_fixture_teardown(void **state)
 {
     struct cli_fixture *x = *state;
     fake_cluster_free(x->cluster);
-    (void)unlink(x->plan); /* not every test writes it */
+    (void)unlink(x->plan); /* not every test writes them */
+    (void)unlink(x->rollback);
     (void)rmdir(x->folder);
     free(x->bootstrap);
     free(x->folder);
     free(x->plan);
+    free(x->rollback);
     free(x->out);
     free(x->err);
     free(x);
@@ -68,7 +73,8 @@ static inline void cli_plan_file(struct cli_fixture *x, const char *text)
     assert_int_equal(fclose(file), 0);
 }
 
-/* Runs the words of the line (no quoting); "@B" stands for the bootstrap server, "@P" for the plan. */
+/* Runs the words of the line (no quoting); "@B" stands for the bootstrap server, "@P" for the plan, "@R" for its
+ * rollback file. */
 static inline int cli_run(struct cli_fixture *x, cli_command_fn command, const char *line)
 {
     char *copy = xstrdup(line);
@@ -80,12 +86,15 @@ static inline int cli_run(struct cli_fixture *x, cli_command_fn command, const c
         assert_true(count < CLI_WORDS_MAX);
         words[count++] = strcmp(word, "@B") == 0   ? x->bootstrap
                          : strcmp(word, "@P") == 0 ? x->plan
+                         : strcmp(word, "@R") == 0 ? x->rollback
                                                    : word;
     }
     struct cli_terminal terminal;
     struct cli_session session;
     cli_terminal_init_captured(&terminal);
     terminal.is_terminal = x->is_terminal;
+    terminal.has_reader = x->typed != NULL;
+    terminal.typed = x->typed;
     cli_session_init(&session, &terminal);
     session.slow_ms = x->slow_ms;
     x->exit_code = command(&session, (struct cli_words){words, count});
@@ -105,6 +114,14 @@ static inline void cli_expect(const struct cli_fixture *x, int exit_code, const 
     assert_string_equal(x->err, err);
     assert_string_equal(x->out, out);
     assert_int_equal(x->exit_code, exit_code);
+}
+
+/* The text contains the part; else the test fails and shows it. */
+static inline void cli_expect_part(const char *text, const char *part)
+{
+    if (strstr(text, part) == NULL) {
+        fail_msg("\"%s\" is missing in:\n%s", part, text);
+    }
 }
 
 static inline int32_t cli_count(struct cli_fixture *x, int16_t key)

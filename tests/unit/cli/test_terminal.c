@@ -59,11 +59,43 @@ static void captured_text_stays(void **state)
     cli_terminal_deinit(&terminal);
 }
 
+static enum cli_answer answer_to(const char *typed)
+{
+    int ends[2];
+    struct cli_terminal terminal;
+    int saved = dup(STDIN_FILENO);
+    assert_int_equal(pipe(ends), 0);
+    assert_int_equal(dup2(ends[0], STDIN_FILENO), STDIN_FILENO);
+    if (typed != NULL) {
+        assert_int_equal(write(ends[1], typed, strlen(typed)), strlen(typed));
+    }
+    cli_terminal_init(&terminal);
+    assert_false(terminal.has_reader); /* a pipe is nobody */
+    enum cli_answer answer = cli_terminal_read_answer(&terminal);
+    cli_terminal_deinit(&terminal);
+    assert_int_equal(dup2(saved, STDIN_FILENO), STDIN_FILENO);
+    assert_int_equal(close(saved) + close(ends[0]) + close(ends[1]), 0);
+    return answer;
+}
+
+static void only_yes_is_yes(void **state)
+{
+    (void)state;
+    assert_int_equal(answer_to("y\n"), CLI_ANSWER_YES);
+    assert_int_equal(answer_to("Y\r\n"), CLI_ANSWER_YES);
+    assert_int_equal(answer_to("yes \n"), CLI_ANSWER_YES);
+    assert_int_equal(answer_to("\n"), CLI_ANSWER_NO);
+    assert_int_equal(answer_to("no\n"), CLI_ANSWER_NO);
+    assert_int_equal(answer_to("yesterday\n"), CLI_ANSWER_NO);
+    assert_int_equal(answer_to(NULL), CLI_ANSWER_NOT_YET);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(flushed_text_arrives_on_its_stream),
         cmocka_unit_test(captured_text_stays),
+        cmocka_unit_test(only_yes_is_yes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

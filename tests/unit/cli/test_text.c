@@ -122,6 +122,66 @@ static void lists_compare_with_and_without_order(void **state)
     check(&out, "[1,2,3][]");
 }
 
+/* S13. */
+static void rates_are_understood_or_refused(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        int64_t rate;
+    } good[] = {{"1", 1},
+                {"50000000", 50000000},
+                {"50MB", 50000000},
+                {"50M", 50000000},
+                {"50MB/s", 50000000},
+                {"20kB", 20000},
+                {"3GB", 3000000000},
+                {"1KiB", 1024},
+                {"2MiB/s", 2097152},
+                {"7B", 7},
+                {"9223372036854775807", INT64_MAX},
+                {"none", CLI_RATE_NONE},
+                {"-1", CLI_RATE_NONE}};
+    for (size_t i = 0; i < ARRAY_LEN(good); i++) {
+        int64_t rate = 0;
+        struct errmsg em = {""};
+        assert_int_equal(cli_text_parse_rate(good[i].text, &rate, &em), 0);
+        assert_int_equal(rate, good[i].rate);
+    }
+    static const struct {
+        const char *text;
+        const char *message;
+    } bad[] = {{"0", "klamm moves pause"},
+               {"0MB", "klamm moves pause"},
+               {"-2", "is negative; \"none\" (or -1) means without a limit"},
+               {"-50MB", "is negative"},
+               {"9223372036854775808", "is beyond 9223372036854775807"},
+               {"99999999999999GB", "is beyond 9223372036854775807"},
+               {"", "is no rate"},
+               {"MB", "is no rate"},
+               {"1.5MB", "is no rate"},
+               {"50 MB", "is no rate"},
+               {"50mb", "is no rate"},
+               {"+5", "is no rate"},
+               {"5/s/s", "is no rate"}};
+    for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
+        int64_t rate = 17;
+        struct errmsg em = {""};
+        assert_int_equal(cli_text_parse_rate(bad[i].text, &rate, &em), -E_INVALID);
+        assert_int_equal(rate, 17);
+        assert_non_null(strstr(em.text, bad[i].message));
+    }
+}
+
+static void times_are_utc(void **state)
+{
+    (void)state;
+    struct buf b;
+    buf_init(&b);
+    cli_text_put_time(&b, 1700000000999);
+    check(&b, "2023-11-14 22:13:20 UTC");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -130,6 +190,8 @@ int main(void)
         cmocka_unit_test(what_no_terminal_should_see_is_escaped),
         cmocka_unit_test(numbers_are_exact),
         cmocka_unit_test(lists_compare_with_and_without_order),
+        cmocka_unit_test(rates_are_understood_or_refused),
+        cmocka_unit_test(times_are_utc),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
