@@ -16,7 +16,8 @@ static const struct {
     {"dev", "run a whole cluster in this process, on this machine", NULL},
     {"server", "run one broker of a cluster on ZooKeeper", NULL},
     {"topics", "create, list, describe and delete topics", cli_topics_run},
-    {"reassign", "move replicas between brokers", cli_reassign_run},
+    {"moves", "move replicas between brokers: queue, progress, undo", cli_moves_run},
+    {"reassign", "move replicas with the options of Kafka's tool", cli_reassign_run},
     {"leader-election", "give leadership back to the preferred replicas", cli_election_run},
 };
 

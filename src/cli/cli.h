@@ -1,6 +1,6 @@
 /*
- * The command line of klamm: `klamm topics`, `klamm reassign` and `klamm leader-election`, which
- * speak to brokers only. The program's main() adds the commands that host brokers.
+ * The command line of klamm: `klamm topics`, `klamm moves`, `klamm reassign` and
+ * `klamm leader-election`, which speak to brokers only. The program's main() adds the commands that host brokers.
  *
  * Exit codes: 0 done, 1 refused or failed, 2 the command line is wrong (`klamm reassign` gives 1, as
  * Kafka's tool does), 130 ended by Ctrl-C.

@@ -29,6 +29,7 @@ typedef int (*cli_command_fn)(struct cli_session *session, struct cli_words word
 int cli_topics_run(struct cli_session *session, struct cli_words words);
 int cli_reassign_run(struct cli_session *session, struct cli_words words);
 int cli_election_run(struct cli_session *session, struct cli_words words);
+int cli_moves_run(struct cli_session *session, struct cli_words words);
 
 void cli_session_init(struct cli_session *session, struct cli_terminal *terminal);
 void cli_session_deinit(struct cli_session *session);

@@ -112,6 +112,7 @@ struct fake_cluster {
     bool queues;                                                  /* submitted moves wait */
     bool forgets_answers;  /* a submission is carried out, and its connection closed */
     bool does_not_advance; /* bytes do not arrive */
+    bool ends_elsewhere;   /* submitted moves are cancelled at once, by somebody else */
     char last_job[64];     /* of the last alter request; "" = none */
     struct fake_ids last_brokers;
     struct fake_job jobs[FAKE_JOBS];

@@ -61,6 +61,9 @@ fake_queue_one(struct fake_request *q, struct fake_topic *topic,
         } else {
             fake_start(p, row->replicas, row->replicas_count);
         }
+        if (q->cluster->ends_elsewhere) {
+            fake_cancel(p);
+        }
         return 0;
     }
     if (!fake_is_open(p)) {
