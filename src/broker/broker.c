@@ -425,7 +425,11 @@ static int http_start(struct broker *b, struct errmsg *em)
         .health = on_health_asked,
         .arg = b,
     };
-    return b->config.http_env == NULL ? 0 : broker_http_new(&config, &b->http, em);
+    int err = b->config.http_env == NULL ? 0 : broker_http_new(&config, &b->http, em);
+    if (err < 0) {
+        errmsg_prefix(em, err == -E_INVALID ? "klamm.http.host" : "klamm.http.port");
+    }
+    return err;
 }
 
 /* ---- birth ---- */

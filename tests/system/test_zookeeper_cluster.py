@@ -5,6 +5,7 @@ import re
 import signal
 import unittest
 
+import metrics
 from servers import ServerTest
 from support import wait_until
 
@@ -135,6 +136,23 @@ class ZooKeeperCluster(RecordsTest):
                          % self.cluster.servers[3].address)
         self.assertEqual(self.cluster.ask("get", "/brokers/ids/3"), epoch)
         self.assertNotIn("left ", twin.log())  # the in-sync sets of the one that lives
+
+    def test_http_port_is_opened_told_and_closed(self):
+        server = self.cluster.new_server("watched", **{"broker.id": 60, "klamm.http.port": 0})
+        self.addCleanup(server.close)
+        server.start()
+        server.wait_ready()
+        port = int(server.wait_log(r"broker 60 answers HTTP on 127\.0\.0\.1 port (\d+)")[1])
+        self.assertEqual(metrics.get(port, "/healthz")[::2], (200, "running\n"))
+        self.assertEqual(metrics.scrape(port).value("klamm_broker_registered"), 1)
+        second = self.cluster.new_server("second", **{"broker.id": 61, "klamm.http.port": port})
+        self.addCleanup(second.close)
+        second.start()
+        self.assertEqual(second.wait_end(), 1)
+        self.assertRegex(second.log(), r"ERROR broker 61 cannot start: klamm\.http\.port: HTTP at 127\.0\.0\.1 port %d: " % port)
+        self.assertEqual(server.stop(), 0)
+        with self.assertRaises(ConnectionRefusedError):
+            metrics.get(port, "/healthz")
 
     def test_directories_of_another_broker_or_cluster_are_refused(self):
         other = self.cluster.new_server("other", **{"broker.id": 77})
