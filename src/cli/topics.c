@@ -195,6 +195,16 @@ static int parse_settings(const struct cli_texts *texts, struct klamm_setting *s
     return 0;
 }
 
+/* A refused name, and what another server says of it, may be any bytes. */
+static void print_refusal(struct buf *err, const struct klamm_topic_result *result)
+{
+    buf_put_str(err, "klamm: topic ");
+    cli_text_put_escaped(err, slice_str(result->name));
+    buf_put_str(err, ": ");
+    cli_text_put_escaped(err, slice_str(result->message));
+    buf_put_str(err, "\n");
+}
+
 static int print_results(struct topics_run *run, const struct klamm_topic_results *results,
                          const char *verb)
 {
@@ -213,7 +223,7 @@ static int print_results(struct topics_run *run, const struct klamm_topic_result
         } else if (result->code == 0) {
             buf_putf(out, "%s topic %s.\n", verb, result->name);
         } else {
-            buf_putf(&run->terminal->err, "klamm: topic %s: %s\n", result->name, result->message);
+            print_refusal(&run->terminal->err, result);
         }
     }
     buf_put_str(out, run->options.is_json ? "]}\n" : "");
@@ -537,6 +547,51 @@ static void print_help(struct buf *out)
     buf_put_str(out, "\nklamm topics ACTION --help explains an action.\n");
 }
 
+/* The option that a word in front of the action names; NULL = none of any action. */
+static const struct cli_option *option_find(const char *word)
+{
+    for (size_t i = 0; i < ARRAY_LEN(actions); i++) {
+        const struct cli_command *command = actions[i].command;
+        for (int32_t k = 0; k < command->option_count; k++) {
+            if (strcmp(command->options[k].name, word) == 0) {
+                return &command->options[k];
+            }
+        }
+    }
+    return NULL;
+}
+
+/* Options may stand in front of the action: where that is; words.count = nowhere. */
+static int action_at(struct cli_words words)
+{
+    int at = 0;
+    while (at < words.count && strncmp(words.list[at], "--", 2) == 0) {
+        const struct cli_option *option = option_find(words.list[at] + 2);
+        bool has_value = option != NULL && option->kind != CLI_OPTION_FLAG;
+        at += has_value ? 2 : 1; /* "--name=value" is found by no name */
+    }
+    return MIN(at, words.count);
+}
+
+static int run_words(struct topics_run *run, size_t action, struct cli_words rest)
+{
+    struct errmsg em = {""};
+    int exit_code;
+    run->command = actions[action].command;
+    if (cli_options_parse(run->command, rest, &run->options, &run->given, &em) < 0) {
+        exit_code = cli_session_usage(run->session, run->command, em.text);
+    } else {
+        for (int32_t k = 0; k < run->given.operands.count; k++) {
+            cli_texts_add(&run->options.names, run->given.operands.list[k]);
+        }
+        exit_code = run_action(run, actions[action].run);
+    }
+    cli_given_deinit(&run->given);
+    cli_texts_deinit(&run->options.settings);
+    cli_texts_deinit(&run->options.names);
+    return exit_code;
+}
+
 int cli_topics_run(struct cli_session *session, struct cli_words words)
 {
     struct topics_run run = {.session = session, .terminal = session->terminal};
@@ -544,30 +599,31 @@ int cli_topics_run(struct cli_session *session, struct cli_words words)
                                           .timeout_ms = 30000,
                                           .partition_count = -1,
                                           .replication_factor = -1};
+    int at = action_at(words);
     size_t i = 0;
     while (i < ARRAY_LEN(actions) &&
-           (words.count == 0 || strcmp(words.list[0], actions[i].name) != 0)) {
+           (at == words.count || strcmp(words.list[at], actions[i].name) != 0)) {
         i++;
     }
     if (i == ARRAY_LEN(actions)) {
         bool is_help = words.count > 0 && strcmp(words.list[0], "--help") == 0;
+        if (at < words.count) {
+            struct buf *err = &run.terminal->err;
+            buf_put_str(err, "klamm topics: \"");
+            cli_text_put_escaped(err, slice_str(words.list[at]));
+            buf_put_str(err, "\" is no action\n\n");
+        }
         print_help(is_help ? &run.terminal->out : &run.terminal->err);
         return is_help ? CLI_EXIT_OK : CLI_EXIT_USAGE;
     }
-    run.command = actions[i].command;
-    struct errmsg em = {""};
-    struct cli_words rest = {words.list + 1, words.count - 1};
-    int exit_code;
-    if (cli_options_parse(run.command, rest, &run.options, &run.given, &em) < 0) {
-        exit_code = cli_session_usage(session, run.command, em.text);
-    } else {
-        for (int32_t k = 0; k < run.given.operands.count; k++) {
-            cli_texts_add(&run.options.names, run.given.operands.list[k]);
+    char **rest = xalloc((size_t)words.count * sizeof *rest);
+    int count = 0;
+    for (int k = 0; k < words.count; k++) {
+        if (k != at) {
+            rest[count++] = words.list[k];
         }
-        exit_code = run_action(&run, actions[i].run);
     }
-    cli_given_deinit(&run.given);
-    cli_texts_deinit(&run.options.settings);
-    cli_texts_deinit(&run.options.names);
+    int exit_code = run_words(&run, i, (struct cli_words){rest, count});
+    free(rest);
     return exit_code;
 }

@@ -79,6 +79,29 @@ static void describe_has_json(void **state)
                            "\"removing\":[1],\"under_replicated\":false},"));
 }
 
+static void options_may_stand_in_front_of_the_action(void **state)
+{
+    struct cli_fixture *x = *state;
+    cli_run(x, cli_topics_run, "--bootstrap-server @B --json list");
+    cli_expect(x, 0, "{\"topics\":[\"foo\"]}\n", "");
+    cli_run(x, cli_topics_run, "--timeout=9000 --topic foo --bootstrap-server @B delete");
+    cli_expect(x, 0, "Deleted topic foo.\n", "");
+    /* The value of an option is no action. */
+    cli_run(x, cli_topics_run, "--topic list --bootstrap-server @B delete --json");
+    assert_int_equal(x->exit_code, 1);
+    assert_non_null(strstr(x->out, "{\"topic\":\"list\",\"code\":3,"));
+}
+
+/* The bytes of a name, and of a message that repeats it, must not reach the terminal. */
+static void refused_names_are_printed_escaped(void **state)
+{
+    struct cli_fixture *x = *state;
+    cli_run(x, cli_topics_run, "delete \x1b[31mred --bootstrap-server @B");
+    cli_expect(x, 1, "", "klamm: topic \\u001b[31mred: UNKNOWN_TOPIC_OR_PARTITION\n");
+    cli_run(x, cli_topics_run, "\x1b[2J");
+    assert_non_null(strstr(x->err, "klamm topics: \"\\u001b[2J\" is no action\n"));
+}
+
 static void wrong_usage_is_named(void **state)
 {
     struct cli_fixture *x = *state;
@@ -103,6 +126,14 @@ static void wrong_usage_is_named(void **state)
     }
     cli_run(x, cli_topics_run, "crate");
     assert_int_equal(x->exit_code, 2);
+    assert_int_equal(strncmp(x->err, "klamm topics: \"crate\" is no action\n", 35), 0);
+    cli_run(x, cli_topics_run, "--bootstrap-server @B");
+    assert_int_equal(x->exit_code, 2);
+    assert_int_equal(strncmp(x->err, "Usage: klamm topics ACTION", 26), 0);
+    cli_run(x, cli_topics_run, "--frob delete foo");
+    cli_expect(x, 2, "",
+               "klamm topics delete: --frob is not a recognized option\n"
+               "Try: klamm topics delete --help\n");
     cli_run(x, cli_topics_run, "create --help");
     assert_int_equal(x->exit_code, 0);
     assert_non_null(strstr(x->out, "Usage: klamm topics create [options] NAME..."));
@@ -116,6 +147,8 @@ int main(void)
         CLI_TEST(describe_shows_what_is_wrong_and_what_moves),
         CLI_TEST(describe_works_without_the_right_to_list_moves),
         CLI_TEST(describe_has_json),
+        CLI_TEST(options_may_stand_in_front_of_the_action),
+        CLI_TEST(refused_names_are_printed_escaped),
         CLI_TEST(wrong_usage_is_named),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
