@@ -5,11 +5,13 @@
  */
 #include "base/alloc.h"
 #include "broker/replicas/replicas.h"
+#include "metastore/path.h"
 #include "metastore/znode.h"
 #include "sim/cluster/cluster.h"
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 struct state_read {
     struct cluster *cluster;
@@ -66,12 +68,37 @@ static void state_observed(void *arg, const struct metastore_result *result)
     free(read);
 }
 
+static void plan_observed(void *arg, const struct metastore_result *result)
+{
+    struct cluster *c = arg;
+    struct errmsg em = {""};
+    struct metastore_legacy_move *moves = NULL;
+    int32_t count = 0;
+    c->reads_due--;
+    if (result->err == 0 && metastore_legacy_moves_decode(result->data, &moves, &count, &em) != 0) {
+        cluster_fail(c, "the plan of moves: %s", em.text);
+    }
+    if (result->err == 0 || result->err == -E_NOT_FOUND) {
+        if (c->has_plan != (result->err == 0)) {
+            sim_trace(c->world, "stored: the plan of moves %s", c->has_plan ? "went" : "came");
+        }
+        c->has_plan = result->err == 0;
+    }
+    for (int32_t i = 0; i < count; i++) {
+        if (strcmp(moves[i].topic, CLUSTER_TOPIC) == 0 && moves[i].partition < c->partition_count) {
+            cluster_operator_planned(c, moves[i].partition);
+        }
+    }
+    metastore_legacy_moves_free(moves, count);
+}
+
 void cluster_observe(struct cluster *c)
 {
     if (c->reads_due > 0) {
         return;
     }
-    c->reads_due = 1 + c->partition_count;
+    c->reads_due = 2 + c->partition_count;
+    metastore_get(c->session, slice_str(METASTORE_REASSIGN), NULL, NULL, plan_observed, c);
     metastore_get(c->session, slice_str("/brokers/topics/" CLUSTER_TOPIC), NULL, NULL,
                   topic_observed, c);
     for (int32_t p = 0; p < c->partition_count; p++) {
@@ -142,7 +169,7 @@ static bool is_served(const struct cluster *c, int32_t partition)
 
 bool cluster_is_settled(struct cluster *c)
 {
-    if (cluster_crash_is_checked(c) || c->reads_due > 0 ||
+    if (cluster_crash_is_checked(c) || c->reads_due > 0 || c->has_plan ||
         c->topic.partition_count != c->partition_count) {
         return false;
     }

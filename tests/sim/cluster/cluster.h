@@ -69,13 +69,17 @@ struct cluster_move {
 struct cluster_operator {
     struct cluster *cluster;
     struct env_timer timer;
+    struct env_timer plan_timer;
     struct cluster_move moves[CLUSTER_PARTITIONS_MAX];
-    int32_t partition; /* of the action under way */
-    struct ids wanted; /* count 0: a cancel */
+    int32_t partition;   /* of the action under way */
+    struct ids wanted;   /* count 0: a cancel */
+    bool is_plan_due;    /* a plan of moves is watched: what it asks for has to come */
+    int64_t plan_end_ms; /* ... and this is the last time to look */
     bool is_busy;
     bool is_stopped;
     int64_t moves_started;
     int64_t cancels_done;
+    int64_t plans_done;
 };
 
 /* What a crash of the controller does not change: crashes.c. */
@@ -124,6 +128,7 @@ struct cluster {
     /* what the metastore says, kept fresh by the checker */
     struct model_topic topic;
     struct model_partition_state states[CLUSTER_PARTITIONS_MAX];
+    bool has_plan; /* /admin/reassign_partitions is there */
     int32_t reads_due;
     /* leader seen for each (partition, epoch) */
     int32_t *leaders[CLUSTER_PARTITIONS_MAX];
@@ -157,6 +162,8 @@ void cluster_workload_free(struct cluster *c);
 /* operator.c */
 void cluster_operator_start(struct cluster *c);
 void cluster_operator_free(struct cluster *c);
+/* The plan of moves is there and names the partition: what becomes of it is not known yet. */
+void cluster_operator_planned(struct cluster *c, int32_t partition);
 
 /* faults.c */
 /* One step of mischief; call about every 100 ms of virtual time. */

@@ -1,9 +1,11 @@
 /*
  * The operator: submits moves, overrides and cancels them at random, and checks that a cancel restores
- * the list from before the first move exactly. One request at a time; each starts with a fresh read of
- * the topic znode, so the origin is known whenever nothing moves.
+ * the list from before the first move exactly. Some moves are asked for by the plan of old tools,
+ * /admin/reassign_partitions; requests may come on top of it. One request or plan at a time; each starts
+ * with a fresh read of the topic znode, so the origin is known whenever nothing moves.
  */
 #include "base/alloc.h"
+#include "metastore/path.h"
 #include "metastore/znode.h"
 #include "model/kerr.h"
 #include "sim/cluster/cluster.h"
@@ -14,6 +16,8 @@
 
 #define ALTER_VERSION   0
 #define CALL_TIMEOUT_MS 6000
+#define PLAN_WAIT_MS    15000 /* so long at most a plan is waited for before the next request */
+#define PLAN_LOOK_MS    200
 
 static void operator_later(struct cluster_operator *op, int64_t min_ms, int64_t max_ms)
 {
@@ -198,6 +202,114 @@ static void alter_send(struct cluster_operator *op, const struct assignment *a)
     client_send(c->client, &call, alter_done, op);
 }
 
+/* ---- the plan of old tools ---- */
+
+void cluster_operator_planned(struct cluster *c, int32_t partition)
+{
+    c->op.moves[partition].is_certain = false;
+    c->op.moves[partition].unknown_ms = sim_world_now_ms(c->world);
+}
+
+static void check_planned(struct cluster_operator *op, const struct assignment *a)
+{
+    if (a != NULL && op->is_plan_due) {
+        char found[64];
+        char wanted[64];
+        ids_text(&a->replicas, found, sizeof found);
+        ids_text(&op->wanted, wanted, sizeof wanted);
+        if (assignment_is_reassigning(a) || !ids_equal(&a->replicas, &op->wanted)) {
+            cluster_fail(op->cluster, "partition %d: the plan for [%s] is gone, and it has [%s]",
+                         op->partition, wanted, found);
+        }
+        op->plans_done++;
+    }
+    operator_later(op, 100, 1000);
+}
+
+static void plan_look(struct cluster_operator *op);
+
+static void plan_seen(void *arg, const struct metastore_result *result)
+{
+    struct cluster_operator *op = arg;
+    if (result->err == -E_NOT_FOUND) {
+        topic_read_start(op, check_planned);
+    } else if (op->is_stopped || sim_world_now_ms(op->cluster->world) > op->plan_end_ms) {
+        operator_later(op, 100, 1000);
+    } else {
+        plan_look(op);
+    }
+}
+
+static void plan_look_now(void *arg)
+{
+    struct cluster_operator *op = arg;
+    metastore_get(op->cluster->session, slice_str(METASTORE_REASSIGN), NULL, NULL, plan_seen, op);
+}
+
+static void plan_look(struct cluster_operator *op)
+{
+    env_timer_start(&op->plan_timer, PLAN_LOOK_MS);
+}
+
+static void plan_created(void *arg, const struct metastore_result *result)
+{
+    struct cluster_operator *op = arg;
+    sim_trace(op->cluster->world, "operator: plan: %s", error_name(result->err));
+    if (result->err != 0) {
+        operator_later(op, 100, 1000); /* there is one */
+        return;
+    }
+    op->moves_started++;
+    if (prng_chance(op->cluster->prng, 1, 2)) {
+        op->plan_end_ms = sim_world_now_ms(op->cluster->world) + PLAN_WAIT_MS;
+        plan_look(op);
+    } else {
+        operator_later(op, 50, 2500);
+    }
+}
+
+/* Also a topic that is not there and, at times, a second partition. */
+static void plan_write(struct cluster_operator *op, struct buf *json)
+{
+    struct cluster *c = op->cluster;
+    struct metastore_legacy_move moves[3] = {0};
+    int32_t count = 0;
+    int32_t second = (int32_t)prng_below(c->prng, (uint64_t)c->partition_count);
+    char name[] = CLUSTER_TOPIC;
+    char ghost[] = "ghost";
+    moves[count++] = (struct metastore_legacy_move){name, op->partition, op->wanted};
+    cluster_operator_planned(c, op->partition);
+    if (prng_chance(c->prng, 1, 3)) {
+        moves[count++] = (struct metastore_legacy_move){ghost, 0, op->wanted};
+    }
+    if (second != op->partition && prng_chance(c->prng, 1, 2)) {
+        moves[count++] = (struct metastore_legacy_move){name, second, op->wanted};
+        cluster_operator_planned(c, second);
+    }
+    metastore_legacy_moves_encode(json, moves, count);
+}
+
+static void plan_send(struct cluster_operator *op, const struct assignment *a)
+{
+    if (cluster_crash_is_checked(op->cluster) || a == NULL) {
+        operator_later(op, 100, 500);
+        return;
+    }
+    const struct cluster_move *move = operator_move(op);
+    bool is_known = sim_world_now_ms(op->cluster->world) > move->unknown_ms + CLUSTER_LATE_MS;
+    op->is_plan_due = is_known && !assignment_is_reassigning(a);
+    struct buf json;
+    buf_init(&json);
+    plan_write(op, &json);
+    struct metastore_op create = {
+        .kind = METASTORE_CREATE, .path = slice_str(METASTORE_REASSIGN), .data = buf_slice(&json)};
+    sim_trace(op->cluster->world, "operator: plan %.*s", SLICE_ARG(buf_slice(&json)));
+    metastore_multi(op->cluster->session, &create, 1, plan_created, op);
+    buf_deinit(&json);
+}
+
+/* ---- what to do next ---- */
+
 static void draw_target(struct cluster_operator *op)
 {
     struct cluster *c = op->cluster;
@@ -223,12 +335,13 @@ static void operator_run(void *arg)
     }
     op->is_busy = true;
     op->partition = (int32_t)prng_below(op->cluster->prng, (uint64_t)op->cluster->partition_count);
-    if (prng_chance(op->cluster->prng, 1, 4)) {
+    bool is_plan = prng_chance(op->cluster->prng, 1, 5);
+    if (!is_plan && prng_chance(op->cluster->prng, 1, 4)) {
         ids_clear(&op->wanted);
     } else {
         draw_target(op);
     }
-    topic_read_start(op, alter_send);
+    topic_read_start(op, is_plan ? plan_send : alter_send);
 }
 
 void cluster_operator_start(struct cluster *c)
@@ -239,12 +352,14 @@ void cluster_operator_start(struct cluster *c)
         op->moves[p].unknown_ms = -CLUSTER_LATE_MS - 1; /* never */
     }
     env_timer_init(&op->timer, sim_node_env(c->client_node), operator_run, op);
+    env_timer_init(&op->plan_timer, sim_node_env(c->client_node), plan_look_now, op);
     operator_later(op, 100, 1000);
 }
 
 void cluster_operator_free(struct cluster *c)
 {
     env_timer_stop(&c->op.timer);
+    env_timer_stop(&c->op.plan_timer);
     ids_deinit(&c->op.wanted);
     for (int32_t p = 0; p < CLUSTER_PARTITIONS_MAX; p++) {
         ids_deinit(&c->op.moves[p].origin);
