@@ -556,6 +556,7 @@ static void controller_start(struct broker *b)
         .min_insync_replicas =
             (int32_t)config_get_number(settings, CONFIG_BROKER_MIN_INSYNC_REPLICAS),
         .is_unclean_election_enabled = config_get_bool(settings, CONFIG_BROKER_UNCLEAN_ELECTION),
+        .refuses_deletions = !config_get_bool(settings, CONFIG_BROKER_DELETE_TOPICS),
         .faults = b->config.faults,
     };
     struct controller_link_config link = {

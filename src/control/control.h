@@ -31,6 +31,7 @@ struct control_config {
     int32_t partitions_default;         /* num.partitions */
     int32_t replication_factor_default; /* default.replication.factor */
     int32_t partitions_per_step;        /* bound of a step; 0 = 400 */
+    bool refuses_deletions; /* delete.topic.enable is false: what others queue is dropped */
 };
 
 /* ---------------------------------------------------------------- requests */

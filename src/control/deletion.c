@@ -92,7 +92,7 @@ void control_delete_queued(struct control *c, struct core_topic *t)
     control_delete_advance(c, t);
 }
 
-/* A name in /admin/delete_topics that no topic has: the entry goes. */
+/* A name in /admin/delete_topics that no topic has, or that may not be deleted: the entry goes. */
 static void name_drop(struct control *c, struct slice name)
 {
     char *copy = control_effect_array(c, name.len + 1, 1);
@@ -106,6 +106,9 @@ void control_delete_names(struct control *c, const struct control_event *event)
     for (int32_t i = 0; i < event->name_count; i++) {
         struct core_topic *t = control_topic_find_any(c, event->names[i]);
         if (t == NULL) {
+            name_drop(c, event->names[i]);
+        } else if (c->config.refuses_deletions && t->deletion == DELETION_NONE) {
+            topic_log(c, t, "is not deleted: delete.topic.enable is false");
             name_drop(c, event->names[i]);
         } else if (!t->is_creating) {
             control_delete_queued(c, t);

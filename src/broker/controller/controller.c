@@ -305,6 +305,7 @@ struct controller *controller_new(struct env *env, struct metastore_factory *fac
         .level = config->level,
         .partitions_default = config->partitions_default,
         .replication_factor_default = config->replication_factor_default,
+        .refuses_deletions = config->refuses_deletions,
     });
     control_effects_init(&c->effects);
     c->broker_epoch = -1;

@@ -34,6 +34,7 @@ struct controller_config {
     int32_t replication_factor_default; /* default.replication.factor */
     int32_t min_insync_replicas;        /* broker default, for topics without a setting */
     bool is_unclean_election_enabled;   /* same */
+    bool refuses_deletions;             /* not delete.topic.enable */
     struct fault_hook faults;           /* broker/controller/fault.h; all zero outside tests */
     controller_log_fn log;              /* may be NULL */
     controller_changed_fn changed;      /* may be NULL */

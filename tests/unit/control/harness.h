@@ -549,6 +549,8 @@ static inline void world_other_write(struct world *w, struct world_write *k,
     done->outcome = CONTROL_WRITTEN;
     if (k->body.kind == CONTROL_WRITE_DELETE_QUEUE) {
         t->is_queued = true;
+    } else if (k->body.kind == CONTROL_WRITE_DELETE_DROP && t != NULL) {
+        t->is_queued = false;
     } else if (k->body.kind == CONTROL_WRITE_TOPIC_DELETE) {
         world_topic_clear(t);
     } else if (k->body.kind == CONTROL_WRITE_PRODUCER_BLOCK) {

@@ -145,6 +145,29 @@ static void a_deletion_in_mid_move_waits_for_writes_that_are_out(void **state)
     world_deinit(&w);
 }
 
+/* delete.topic.enable=false: an old tool queues it all the same. */
+static void a_deletion_that_is_refused_is_dropped(void **state)
+{
+    struct world w;
+    (void)state;
+    world_init(&w, 2, 1);
+    control_free(w.core);
+    w.core = control_new(&(struct control_config){.broker_id = 1,
+                                                  .seed = 1,
+                                                  .partitions_default = 1,
+                                                  .replication_factor_default = 1,
+                                                  .refuses_deletions = true});
+    world_elect(&w);
+    world_run(&w);
+    assert_int_equal(world_create(&w, "t", (const char *const[]){"1,2", NULL}), 0);
+    world_topic(&w, "t")->is_queued = true;
+    world_failover(&w);
+    assert_false(world_topic(&w, "t")->is_queued);
+    assert_non_null(
+        strstr(buf_text(&w.log), "topic t is not deleted: delete.topic.enable is false\n"));
+    world_deinit(&w);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -154,6 +177,7 @@ int main(void)
         cmocka_unit_test(a_replica_that_is_down_holds_the_deletion_up),
         cmocka_unit_test(a_broker_that_dies_before_it_answers_is_told_again),
         cmocka_unit_test(a_queued_name_without_a_topic_is_dropped),
+        cmocka_unit_test(a_deletion_that_is_refused_is_dropped),
         cmocka_unit_test(a_deletion_in_mid_move_waits_for_writes_that_are_out),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
