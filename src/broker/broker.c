@@ -67,10 +67,10 @@ struct broker {
     struct broker_withdrawal *withdrawal;  /* NULL but before a registration that needs it */
     struct broker_rebalance *rebalance;    /* NULL when it is switched off */
     struct broker_shutdown *shutdown;
-    struct broker_http *http;          /* NULL = there is no HTTP port */
-    struct controller_figures figures; /* as last gathered */
-    char *cluster_id;                  /* NULL until known */
-    int64_t epoch;                     /* -1 while not registered */
+    struct broker_http *http;                 /* NULL = there is no HTTP port */
+    const struct controller_figures *figures; /* as last gathered */
+    char *cluster_id;                         /* NULL until known */
+    int64_t epoch;                            /* -1 while not registered */
     bool is_ready;
     bool is_controller;
     struct env_timer dirs_check; /* after a directory failed */
@@ -353,8 +353,9 @@ static void on_session_failed(void *arg, const char *reason)
 static void on_figures(void *arg, const struct controller_figures *figures)
 {
     struct broker *b = arg;
-    b->figures = *figures;
+    b->figures = figures;
     broker_http_gathered(b->http);
+    b->figures = NULL;
 }
 
 static void on_gather(void *arg)
@@ -373,7 +374,7 @@ static void on_metrics_asked(void *arg, struct buf *out)
                            : b->is_ready             ? BROKER_METRICS_RUNNING
                                                      : BROKER_METRICS_STARTING,
                   .is_registered = b->epoch >= 0,
-                  .controller = b->figures},
+                  .controller = *b->figures},
     };
     broker_metrics_write(&in, out);
 }
@@ -399,7 +400,7 @@ static void on_status_asked(void *arg, struct buf *out)
         .epoch = b->epoch,
         .cluster_id = b->cluster_id,
         .controller_id = metadata_controller(b->metadata),
-        .controller = &b->figures,
+        .controller = b->figures,
     };
     broker_status_write(&in, out);
 }

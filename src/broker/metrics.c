@@ -5,6 +5,7 @@
 
 #include "base/check.h"
 #include "broker/api/api.h"
+#include "broker/metrics_moves.h"
 #include "metric/metric.h"
 #include "metric/text.h"
 
@@ -99,6 +100,8 @@ static const struct row rows[] = {
      "The controller epoch; -1 but on the active controller."},
     {METRIC_GAUGE, "klamm_moves_running", FACT(controller.cluster.moves),
      "Moves that the controller carries out."},
+    {METRIC_GAUGE, "klamm_moves_left_out", FACT(moves_left_out),
+     "Running moves without series of their own, because there are too many."},
     {METRIC_GAUGE, "kafka_log_logmanager_offlinelogdirectorycount", FACT(dirs_offline),
      "Log directories that have failed."},
     {METRIC_GAUGE, "klamm_metrics_partitions_left_out", FACT(logs_left_out),
@@ -229,6 +232,11 @@ void broker_metrics_write(struct broker_metrics_input *in, struct buf *out)
     in->facts.connections = api_connection_count(in->api);
     in->facts.dirs_offline = 0;
     in->facts.logs_left_out = 0;
+    in->facts.moves_left_out = 0;
+    for (int32_t i = 0; i < MOVES_REASON_COUNT; i++) {
+        in->facts.moves_left_out += in->facts.controller.by_reason[i];
+    }
+    in->facts.moves_left_out -= in->facts.controller.move_count;
     for (int32_t i = 0; i < replicas_dir_count(in->replicas); i++) {
         write_dir(&walk, i);
     }
@@ -240,5 +248,6 @@ void broker_metrics_write(struct broker_metrics_input *in, struct buf *out)
         out->failed = out->failed || buf_failed(series);
         buf_deinit(series);
     }
+    broker_metrics_moves_write(&in->facts.controller, out);
     api_write_metrics(in->api, out);
 }

@@ -26,7 +26,9 @@ struct broker_metrics_facts {
     struct controller_figures controller;
     int32_t connections;
     int32_t dirs_offline;
-    int32_t logs_left_out; /* filled by broker_metrics_write */
+    /* Filled by broker_metrics_write. */
+    int32_t logs_left_out;
+    int32_t moves_left_out;
 };
 
 struct broker_metrics_input {

@@ -36,11 +36,52 @@ static struct http_status_dir *collect_dirs(struct replicas *r, int32_t count)
     return dirs;
 }
 
+static const char *const replica_states[] = {
+    [MOVES_REPLICA_UNKNOWN] = "unknown", [MOVES_REPLICA_COPYING] = "copying",
+    [MOVES_REPLICA_IN_SYNC] = "in sync", [MOVES_REPLICA_DOWN] = "down",
+    [MOVES_REPLICA_FAILED] = "failed",   [MOVES_REPLICA_PAUSED] = "paused",
+};
+
+/* Each with room for all its replicas in `replicas`. */
+static struct http_status_move *collect_moves(const struct controller_figures *f,
+                                              struct http_status_replica *replicas)
+{
+    struct http_status_move *moves = xalloc((size_t)MAX(f->move_count, 1) * sizeof *moves);
+    for (int32_t i = 0; i < f->move_count; i++) {
+        const struct controller_move_figures *m = &f->moves[i];
+        moves[i] = (struct http_status_move){
+            .topic = m->topic,
+            .partition = m->partition,
+            .age_ms = m->age_ms,
+            .bytes_to_copy = m->to_copy,
+            .bytes_copied = m->copied,
+            .rate = m->rate,
+            .eta_ms = m->eta_ms,
+            .reason = m->reason == MOVES_REASON_NONE ? NULL : moves_reason_text((int32_t)m->reason),
+            .reason_age_ms = m->reason_age_ms,
+            .adding = replicas,
+            .adding_count = m->replica_count,
+        };
+        for (int32_t k = 0; k < m->replica_count; k++) {
+            *replicas++ = (struct http_status_replica){
+                .broker = m->replicas[k].broker,
+                .state = replica_states[m->replicas[k].state],
+                .lag_bytes = m->replicas[k].lag_bytes,
+            };
+        }
+    }
+    return moves;
+}
+
 void broker_status_write(const struct broker_status_input *in, struct buf *out)
 {
     struct replicas_metrics m;
     int32_t dir_count = replicas_dir_count(in->replicas);
     struct http_status_dir *dirs = collect_dirs(in->replicas, dir_count);
+    const struct controller_figures *f = in->controller;
+    size_t replica_count = (size_t)f->move_count * CONTROLLER_FIGURES_REPLICAS_MAX;
+    struct http_status_replica *replicas = xalloc(MAX(replica_count, 1) * sizeof *replicas);
+    struct http_status_move *moves = collect_moves(f, replicas);
     replicas_metrics(in->replicas, &m);
     struct http_status status = {
         .broker = in->broker,
@@ -48,8 +89,8 @@ void broker_status_write(const struct broker_status_input *in, struct buf *out)
         .broker_epoch = in->epoch,
         .cluster_id = in->cluster_id,
         .controller = in->controller_id,
-        .is_controller = in->controller->is_active,
-        .controller_epoch = in->controller->epoch,
+        .is_controller = f->is_active,
+        .controller_epoch = f->epoch,
         .hosted = m.partitions,
         .led = m.leaders,
         .followed = m.followers,
@@ -62,8 +103,12 @@ void broker_status_write(const struct broker_status_input *in, struct buf *out)
         .max_lag = m.max_lag,
         .dirs = dirs,
         .dir_count = dir_count,
-        .move_count = in->controller->cluster.moves,
+        .move_count = f->cluster.moves,
+        .moves = moves,
+        .move_listed = f->move_count,
     };
     http_status_write(&status, out);
+    free(moves);
+    free(replicas);
     free(dirs);
 }

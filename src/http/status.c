@@ -35,18 +35,6 @@ static json_t *number_or_null(int64_t value)
     return value < 0 ? json_null() : json_integer(value);
 }
 
-static json_t *ids_of(const struct ids *ids)
-{
-    json_t *list = json_array();
-    for (int32_t i = 0; list != NULL && i < ids->count; i++) {
-        if (json_array_append_new(list, json_integer(ids->list[i])) != 0) {
-            json_decref(list);
-            return NULL;
-        }
-    }
-    return list;
-}
-
 /* Adds to the list unless something failed before; false when it did or does now. */
 static bool list_add(json_t *list, json_t *item)
 {
@@ -71,15 +59,33 @@ static json_t *dirs_of(const struct http_status *s)
     return list;
 }
 
+static json_t *adding_of(const struct http_status_move *m)
+{
+    json_t *list = json_array();
+    for (int32_t i = 0; list != NULL && i < m->adding_count; i++) {
+        const struct http_status_replica *r = &m->adding[i];
+        json_t *item = json_pack("{s:i, s:s, s:o}", "broker", r->broker, "state", r->state,
+                                 "lag_bytes", number_or_null(r->lag_bytes));
+        if (!list_add(list, item)) {
+            json_decref(list);
+            return NULL;
+        }
+    }
+    return list;
+}
+
 static json_t *moves_of(const struct http_status *s)
 {
     json_t *list = json_array();
     for (int32_t i = 0; list != NULL && i < s->move_listed; i++) {
         const struct http_status_move *m = &s->moves[i];
-        json_t *item = json_pack("{s:o, s:i, s:o, s:o, s:o}", "topic",
-                                 json_stringn((const char *)m->topic.ptr, m->topic.len),
-                                 "partition", m->partition, "replicas", ids_of(&m->replicas),
-                                 "adding", ids_of(&m->adding), "removing", ids_of(&m->removing));
+        json_t *item =
+            json_pack("{s:s, s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "topic", m->topic,
+                      "partition", m->partition, "age_ms", json_integer(m->age_ms), "bytes_to_copy",
+                      json_integer(m->bytes_to_copy), "bytes_copied", json_integer(m->bytes_copied),
+                      "rate", number_or_null(m->rate), "eta_ms", number_or_null(m->eta_ms),
+                      "reason", text_or_null(m->reason), "reason_age_ms",
+                      json_integer(m->reason_age_ms), "adding", adding_of(m));
         if (!list_add(list, item)) {
             json_decref(list);
             return NULL;

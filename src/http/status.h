@@ -5,8 +5,6 @@
 #pragma once
 
 #include "base/buf.h"
-#include "model/ids.h"
-
 #include <stdint.h>
 
 /* One log directory. */
@@ -19,13 +17,26 @@ struct http_status_dir {
     int32_t log_count;
 };
 
+/* One replica that arrives. */
+struct http_status_replica {
+    int32_t broker;
+    const char *state;
+    int64_t lag_bytes; /* -1 unknown */
+};
+
 /* One move that runs. */
 struct http_status_move {
-    struct slice topic;
+    const char *topic;
     int32_t partition;
-    struct ids replicas;
-    struct ids adding;
-    struct ids removing;
+    int64_t age_ms;
+    int64_t bytes_to_copy;
+    int64_t bytes_copied;
+    int64_t rate;       /* bytes a second; -1 unknown */
+    int64_t eta_ms;     /* -1 none */
+    const char *reason; /* why it does not advance; NULL = it does */
+    int64_t reason_age_ms;
+    const struct http_status_replica *adding;
+    int32_t adding_count;
 };
 
 struct http_status {

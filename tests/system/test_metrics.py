@@ -161,6 +161,49 @@ class Metrics(ClusterTest):
         self.wait_replicas("shrinks", [1, 2])
         self.wait_gauge(MANAGER + "reassigningpartitions", {})
 
+    # ---- each move ----
+
+    def test_the_controller_tells_how_each_move_stands(self):
+        self.create("watched-1", [1, 2])
+        self.produce("watched-1", LINES, *SMALL)
+        size = self.log_bytes("watched-1", 1)
+        self.move("watched-1", [1, 3], *SLOW)
+        active = self.controller()
+        here = {"topic": "watched-1", "partition": 0}
+
+        def told(name, **labels):
+            key = (name, tuple(sorted((k, str(v)) for k, v in {**here, **labels}.items())))
+            return self.scrape(active).values.get(key)
+        wait_until("the size", lambda: told("klamm_move_bytes_to_copy") == size)
+        wait_until("the first bytes", lambda: told("klamm_move_bytes_copied"))
+        copied = told("klamm_move_bytes_copied")
+        self.assertLess(copied, size)
+        self.assertEqual(told("klamm_move_lag_bytes", broker=3), size - copied)
+        self.assertEqual(self.gauge("klamm_moves_running"), {active: 1})
+        self.assertGreater(told("klamm_move_age_seconds"), 0)
+        status = json.loads(metrics.get(self.port(active), "/status")[2])["moves"]
+        self.assertEqual((status["count"], [(m["topic"], m["bytes_to_copy"]) for m in status["running"]]),
+                         (1, [("watched-1", size)]))
+        other = next(b for b in (4, 5, 6) if b != active)
+        self.assertIsNone(json.loads(metrics.get(self.port(other), "/status")[2])["moves"]["count"])
+
+        # A controller on the target would move away with it; the reason is told by the next one.
+        self.cluster.dev("kill", "3")
+        try:
+            def reason():
+                active = self.controller()
+                name, labels = "klamm_moves_by_reason", (("reason", "target down"),)
+                return self.scrape(active).values.get((name, labels)) == 1
+            wait_until("the reason", reason)
+            active = self.controller()
+            self.assertGreaterEqual(told("klamm_move_reason_seconds", reason="target down"), 0)
+            self.assertIsNone(told("klamm_move_eta_seconds"))
+        finally:
+            self.cluster.dev("start", "3")
+        self.let_go("watched-1")
+        self.wait_replicas("watched-1", [1, 3])
+        wait_until("the move to be gone", lambda: told("klamm_move_age_seconds") is None)
+
     # ---- the rest ----
 
     def test_the_text_is_what_prometheus_takes_and_what_is_documented(self):

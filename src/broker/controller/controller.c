@@ -378,4 +378,11 @@ void controller_figures(const struct controller *c, struct controller_figures *r
     };
     control_figures(c->core, &ret->cluster);
     ret->queue = (int32_t)c->arrived.count + ret->cluster.queued;
+    controller_progress_figures(c, ret);
+}
+
+void controller_figures_deinit(struct controller_figures *f)
+{
+    free(f->moves);
+    *f = (struct controller_figures){0};
 }

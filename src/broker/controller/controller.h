@@ -14,6 +14,7 @@
 #include "base/fault.h"
 #include "control/control.h"
 #include "metastore/metastore.h"
+#include "moves/progress.h"
 
 struct controller;
 struct env;
@@ -52,15 +53,42 @@ void controller_free(struct controller *c, bool is_clean);
 void controller_set_broker_epoch(struct controller *c, int64_t epoch);
 bool controller_is_active(const struct controller *c);
 
+#define CONTROLLER_FIGURES_MOVES_MAX 1000 /* told one by one */
+#define CONTROLLER_FIGURES_REPLICAS_MAX                                                            \
+    8 /* arriving, of one move; a list of replicas is hardly ever longer */
+
+/* One running move, for gauges; what the numbers mean: moves/progress.h. */
+struct controller_move_figures {
+    char topic[MODEL_TOPIC_NAME_MAX + 1];
+    int32_t partition;
+    int64_t age_ms; /* since it began */
+    int64_t to_copy;
+    int64_t copied;
+    int64_t rate;
+    int64_t eta_ms;
+    enum moves_reason reason;
+    int64_t reason_age_ms; /* since the reason holds */
+    struct {
+        int32_t broker;
+        enum moves_replica_state state;
+        int64_t lag_bytes;
+    } replicas[CONTROLLER_FIGURES_REPLICAS_MAX];
+    int32_t replica_count;
+};
+
 /* For gauges. */
 struct controller_figures {
     bool is_active;
     int32_t epoch; /* -1 unless active */
     int32_t queue; /* requests and partitions that the core has yet to look at */
     struct control_figures cluster;
+    int32_t by_reason[MOVES_REASON_COUNT]; /* moves */
+    struct controller_move_figures *moves; /* some, in no order; owned */
+    int32_t move_count;
 };
-/* Call on its env. */
+/* Call on its env. Release with controller_figures_deinit. */
 void controller_figures(const struct controller *c, struct controller_figures *ret);
+void controller_figures_deinit(struct controller_figures *f);
 
 /* Answers once, never from inside the call, on the driver's env. reply is borrowed until done returns.
  * When this broker is not the active controller: KERR_NOT_CONTROLLER at the top. */

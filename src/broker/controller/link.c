@@ -335,6 +335,7 @@ static void figures_arrived(void *arg)
     if (!ask->link->is_free) {
         ask->done(ask->arg, &ask->figures);
     }
+    controller_figures_deinit(&ask->figures);
     free(ask);
 }
 

@@ -16,6 +16,7 @@ struct controller_ask;
 typedef void (*controller_link_changed_fn)(void *arg, int32_t broker_id, int32_t epoch);
 typedef void (*controller_ask_fn)(void *arg, const struct control_reply *reply);
 
+/* figures are borrowed until it returns. */
 typedef void (*controller_figures_fn)(void *arg, const struct controller_figures *figures);
 
 /* One request, built by the caller and taken by controller_link_send. */

@@ -229,6 +229,8 @@ void controller_progress_arm(struct controller *c);
 const struct moves_progress *controller_progress_of(struct controller *c,
                                                     const struct control_moving *moving,
                                                     int64_t *ret_started_ms);
+/* The moves' part of the figures. */
+void controller_progress_figures(const struct controller *c, struct controller_figures *ret);
 void controller_progress_heard(struct controller *c, int32_t broker, struct slice topic,
                                int32_t partition, const struct moves_log *log);
 

@@ -15,6 +15,7 @@
 
 struct progress_move {
     char *key; /* "topic-partition" */
+    int32_t partition;
     struct moves_progress progress;
     struct controller_start start;
     int64_t born_ms; /* monotonic, as the core has it: another value is another move */
@@ -52,6 +53,7 @@ static struct progress_move *move_add(struct controller_progress *p,
     struct controller *c = p->c;
     struct progress_move *m = xalloc(sizeof *m);
     m->key = xasprintf("%.*s-%d", SLICE_ARG(moving->topic), moving->partition);
+    m->partition = moving->partition;
     moves_progress_init(&m->progress);
     m->start.started_ms = env_wall_ms(c->env) - (env_now_ms(c->env) - moving->started_ms);
     m->born_ms = moving->started_ms;
@@ -119,6 +121,48 @@ void controller_progress_heard(struct controller *c, int32_t broker, struct slic
     struct progress_move *m = move_find(c->progress, topic, partition);
     if (m != NULL) {
         moves_progress_heard(&m->progress, broker, log, env_now_ms(c->env));
+    }
+}
+
+/* ---- figures ---- */
+
+static void figures_fill(const struct controller *c, const struct progress_move *m,
+                         struct controller_move_figures *ret)
+{
+    const struct moves_progress *progress = &m->progress;
+    const struct moves_wait *wait = &progress->wait;
+    int64_t wall_ms = env_wall_ms(c->env);
+    const char *dash = strrchr(m->key, '-'); /* a topic's name may have more of them */
+    *ret = (struct controller_move_figures){
+        .partition = m->partition,
+        .age_ms = MAX(wall_ms - m->start.started_ms, 0),
+        .to_copy = progress->to_copy,
+        .copied = progress->copied,
+        .rate = progress->rate,
+        .eta_ms = progress->eta_ms,
+        .reason = wait->reason,
+        .reason_age_ms = wait->since_ms == 0 ? 0 : MAX(wall_ms - wait->since_ms, 0),
+        .replica_count = MIN(progress->replica_count, CONTROLLER_FIGURES_REPLICAS_MAX),
+    };
+    memcpy(ret->topic, m->key, (size_t)(dash - m->key));
+    for (int32_t i = 0; i < ret->replica_count; i++) {
+        const struct moves_replica *r = &progress->replicas[i];
+        ret->replicas[i].broker = r->broker;
+        ret->replicas[i].state = r->state;
+        ret->replicas[i].lag_bytes = r->lag_bytes;
+    }
+}
+
+void controller_progress_figures(const struct controller *c, struct controller_figures *ret)
+{
+    const struct controller_progress *p = c->progress;
+    int32_t count = MIN((int32_t)HASH_COUNT(p->moves), CONTROLLER_FIGURES_MOVES_MAX);
+    ret->moves = xalloc((size_t)MAX(count, 1) * sizeof *ret->moves);
+    for (const struct progress_move *m = p->moves; m != NULL; m = m->hh.next) {
+        ret->by_reason[m->progress.wait.reason]++;
+        if (ret->move_count < count) {
+            figures_fill(c, m, &ret->moves[ret->move_count++]);
+        }
     }
 }
 

@@ -21,7 +21,15 @@ static void a_broker_tells_its_partitions_and_directories(void **state)
     bench_lead(&b);
     size_t bytes = bench_records(&b, 3).len;
     bench_append(&b, 3);
-    struct controller_figures controller = {.epoch = 5, .is_active = true, .cluster.moves = 2};
+    struct controller_move_figures move = {.topic = "orders",
+                                           .partition = 2,
+                                           .rate = -1,
+                                           .eta_ms = -1,
+                                           .reason = MOVES_REASON_TARGET_DOWN,
+                                           .replicas = {{4, MOVES_REPLICA_DOWN, 77}},
+                                           .replica_count = 1};
+    struct controller_figures controller = {
+        .epoch = 5, .is_active = true, .cluster.moves = 2, .moves = &move, .move_count = 1};
     struct broker_status_input in = {.replicas = b.replicas,
                                      .broker = 1,
                                      .state = "running",
@@ -42,7 +50,9 @@ static void a_broker_tells_its_partitions_and_directories(void **state)
         xasprintf("{\"path\":\"/data/a\",\"is_offline\":false,"),
         xasprintf("\"log_bytes\":%zu,\"logs\":1}", bytes),
         xasprintf("\"log_bytes\":0,\"logs\":0}"),
-        xasprintf("\"moves\":{\"count\":2,\"running\":[]}"),
+        xasprintf("\"moves\":{\"count\":2,\"running\":[{\"topic\":\"orders\",\"partition\":2,"),
+        xasprintf("\"reason\":\"target down\",\"reason_age_ms\":0,\"adding\":[{\"broker\":4,"
+                  "\"state\":\"down\",\"lag_bytes\":77}]}]}"),
     };
     for (size_t i = 0; i < ARRAY_LEN(parts); i++) {
         if (strstr(text, parts[i]) == NULL) {

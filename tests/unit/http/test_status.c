@@ -41,12 +41,18 @@ static void what_is_unknown_is_null(void **state)
 static void everything_known_is_told(void **state)
 {
     (void)state;
-    int32_t ids[] = {1, 2, 4, 3};
-    struct http_status_move move = {.topic = slice_str("orders"),
+    struct http_status_replica adding[] = {{4, "copying", 123}, {5, "unknown", -1}};
+    struct http_status_move move = {.topic = "orders",
                                     .partition = 7,
-                                    .replicas = {.count = 4, .list = ids},
-                                    .adding = {.count = 1, .list = ids + 2},
-                                    .removing = {.count = 1, .list = ids + 3}};
+                                    .age_ms = 5000,
+                                    .bytes_to_copy = 1000,
+                                    .bytes_copied = 877,
+                                    .rate = -1,
+                                    .eta_ms = 60000,
+                                    .reason = "target down",
+                                    .reason_age_ms = 10,
+                                    .adding = adding,
+                                    .adding_count = 2};
     struct http_status_dir dirs[] = {
         {.path = "/a \"b\"",
          .total_bytes = INT64_MAX,
@@ -85,8 +91,11 @@ static void everything_known_is_told(void **state)
             "\"/a \\\"b\\\"\",\"is_offline\":false,\"total_bytes\":9223372036854775807,"
             "\"usable_bytes\":5,\"log_bytes\":9,\"logs\":2},{\"path\":\"/c\",\"is_offline\":true,"
             "\"total_bytes\":null,\"usable_bytes\":null,\"log_bytes\":0,\"logs\":0}],\"moves\":{"
-            "\"count\":2000,\"running\":[{\"topic\":\"orders\",\"partition\":7,\"replicas\":"
-            "[1,2,4,3],\"adding\":[4],\"removing\":[3]}]}}\n");
+            "\"count\":2000,\"running\":[{\"topic\":\"orders\",\"partition\":7,\"age_ms\":5000,"
+            "\"bytes_to_copy\":1000,\"bytes_copied\":877,\"rate\":null,\"eta_ms\":60000,"
+            "\"reason\":\"target down\",\"reason_age_ms\":10,\"adding\":[{\"broker\":4,"
+            "\"state\":\"copying\",\"lag_bytes\":123},{\"broker\":5,\"state\":\"unknown\","
+            "\"lag_bytes\":null}]}]}}\n");
 }
 
 /* A path may be any bytes; JSON may not. */

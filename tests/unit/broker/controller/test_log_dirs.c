@@ -129,6 +129,11 @@ static void many_partitions_take_turns(void **state)
     controller_request(m.k->brokers[id].controller, &request, moving_count_unheard, &m);
     CHECK(sim_world_run(m.k->world, CLUSTER_PATIENCE_MS, cluster_flag, &m.k->is_replied));
     assert_int_equal(m.unheard, 0);
+    struct controller_figures figures;
+    controller_figures(m.k->brokers[id].controller, &figures);
+    assert_int_equal(figures.move_count, CONTROLLER_FIGURES_MOVES_MAX);
+    assert_int_equal(figures.by_reason[MOVES_REASON_NONE], PARTITIONS + 1); /* and moving's own */
+    controller_figures_deinit(&figures);
     arena_deinit(&a);
     free(entries);
     moving_end(&m);

@@ -122,6 +122,54 @@ static void an_unknown_leader_is_told(void **state)
     moving_end(&m);
 }
 
+/* What gauges tell of the move: on the active controller alone, and no longer than it runs. */
+static void figures_tell_each_running_move(void **state)
+{
+    (void)state;
+    struct moving m;
+    moving_start(&m, 4, 37);
+    m.k->brokers[m.leader].dirs_size = 100000000;
+    m.k->brokers[m.target].dirs_size = 37000000;
+    cluster_run(m.k, 5000);
+    cluster_kill(m.k, m.target);
+    cluster_run(m.k, 2 * CLUSTER_SESSION_MS + 1000);
+    for (int32_t id = 1; id <= 4; id++) {
+        struct controller_figures f;
+        if (m.k->brokers[id].controller == NULL) {
+            continue;
+        }
+        controller_figures(m.k->brokers[id].controller, &f);
+        assert_int_equal(f.move_count, f.is_active ? 1 : 0);
+        if (f.is_active) {
+            const struct controller_move_figures *told = &f.moves[0];
+            assert_int_equal(f.cluster.moves, 1);
+            assert_int_equal(f.by_reason[MOVES_REASON_TARGET_DOWN], 1);
+            assert_string_equal(told->topic, "t");
+            assert_int_equal(told->partition, 0);
+            assert_int_equal(told->to_copy, 100000000);
+            assert_int_equal(told->copied, 37000000);
+            assert_int_equal(told->eta_ms, -1);
+            assert_int_equal(told->reason, MOVES_REASON_TARGET_DOWN);
+            assert_in_range(told->age_ms, 5000, 60000);
+            assert_in_range(told->reason_age_ms, 1, told->age_ms);
+            assert_int_equal(told->replica_count, 1);
+            assert_int_equal(told->replicas[0].broker, m.target);
+            assert_int_equal(told->replicas[0].state, MOVES_REPLICA_DOWN);
+        }
+        controller_figures_deinit(&f);
+    }
+    cluster_start(m.k, m.target);
+    moving_cancel(&m);
+    cluster_run(m.k, 3000);
+    for (int32_t id = 1; id <= 4; id++) {
+        struct controller_figures f;
+        controller_figures(m.k->brokers[id].controller, &f);
+        assert_int_equal(f.move_count, 0);
+        controller_figures_deinit(&f);
+    }
+    moving_end(&m);
+}
+
 /* Nobody asked for more than Kafka's answer: nothing is made. */
 static void a_stock_list_has_no_report(void **state)
 {
@@ -142,6 +190,7 @@ int main(void)
         cmocka_unit_test(s15_a_dead_target_is_told_within_seconds),
         cmocka_unit_test(waiting_for_old_replicas_to_stop_is_told),
         cmocka_unit_test(an_unknown_leader_is_told),
+        cmocka_unit_test(figures_tell_each_running_move),
         cmocka_unit_test(a_stock_list_has_no_report),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
