@@ -109,7 +109,9 @@ static void note_bytes(struct replicas_partition *p, int64_t bytes)
     int32_t limit = p->fetch.is_far_behind ? r->config.fetch_catch_up_bytes_max
                                            : r->config.fetch_partition_bytes_max;
     p->fetch.is_far_behind = bytes >= limit / 2;
-    p->fetch.streak_bytes = p->fetch.is_far_behind ? p->fetch.streak_bytes + bytes : 0;
+    /* A limited copy comes in small pieces: that it is behind is known from the high watermark. */
+    bool is_copy = p->fetch.is_far_behind || p->fetch.lag > 0;
+    p->fetch.streak_bytes = is_copy ? p->fetch.streak_bytes + bytes : 0;
     if (p->is_follower_throttled) {
         replica_throttle_take(&r->follower_throttle, bytes, env_now_us(r->env));
     }

@@ -120,7 +120,7 @@ struct replicas_fetch {
     bool is_in_session;
     bool is_parted;         /* EPOCH comes before ON: it is not known where the logs part */
     bool is_far_behind;     /* the last answer was full: ask for more at a time */
-    int64_t streak_bytes;   /* of full answers in a row */
+    int64_t streak_bytes;   /* of answers in a row that were full, or left it behind */
     bool is_asked;          /* part of the request under way that is no Fetch */
     int64_t sent_offset;    /* what the request under way, or the session, says */
     int32_t sent_epoch;     /* ditto: the leader epoch */

@@ -2,7 +2,8 @@
  * Which copies go past the page cache (design section 4). A long one would evict the tails of other
  * partitions and fill memory with what has to be written; a short one is done sooner in the cache: past
  * it each byte also waits for the disk. So a copy stays in the cache when all of it is expected to fit
- * into a share of memory that it has to itself or with other copies of these seconds.
+ * into a share of memory that it has to itself or with other copies of these seconds; and so does the end
+ * of a long one, which is the partition's tail, in use on both sides.
  * Runs on the broker's env.
  */
 #include "broker/replicas/internal.h"
@@ -23,13 +24,12 @@ static bool take_share(struct replicas *r, struct replicas_copied *copied, int64
     return copied->bytes <= r->config.copy_cached_bytes_max;
 }
 
-/* What the copy will come to in bytes, by the records that are still to come. */
-static int64_t expected_bytes(const struct replicas_partition *p, const struct plog_appended *piece)
+/* Bytes that are still to come, by the records that are: the lag is the one before this piece. */
+static int64_t left_bytes(const struct replicas_partition *p, const struct plog_appended *piece)
 {
     int64_t records = MAX(piece->last_offset - piece->first_offset + 1, 1);
-    double left = (double)MAX(p->fetch.lag, 0) * (double)piece->bytes / (double)records;
-    double all = (double)p->fetch.streak_bytes + left;
-    return all < 1e18 ? (int64_t)all : INT64_MAX;
+    double left = (double)MAX(p->fetch.lag - records, 0) * (double)piece->bytes / (double)records;
+    return left < 1e18 ? (int64_t)left : (int64_t)1e18;
 }
 
 void replicas_copy_appended(struct replicas_partition *p, const struct plog_appended *piece)
@@ -39,7 +39,9 @@ void replicas_copy_appended(struct replicas_partition *p, const struct plog_appe
         return;
     }
     bool fits = take_share(r, &r->copied_in, piece->bytes);
-    if (fits && expected_bytes(p, piece) <= r->config.copy_cached_bytes_max) {
+    int64_t left = left_bytes(p, piece);
+    fits = fits && p->fetch.streak_bytes + left <= r->config.copy_cached_bytes_max;
+    if (fits || left < r->config.catch_up_lag_bytes) {
         return;
     }
     struct plog_read_args args = {.offset = piece->first_offset,
@@ -56,8 +58,11 @@ void replicas_copy_appended(struct replicas_partition *p, const struct plog_appe
 void replicas_copy_sent(struct replicas_partition *p, const struct replicas_read *read)
 {
     struct replicas *r = p->replicas;
+    /* The log counts the whole segment that holds the offset; what lies before it is behind us. */
+    int64_t left =
+        plog_bytes_from(p->log, read->fetch_offset) - (int64_t)(read->pos + (uint64_t)read->len);
     if (replica_core_in_maximal_isr(&p->core, read->replica_id) ||
-        plog_bytes_from(p->log, read->fetch_offset) <= r->config.catch_up_lag_bytes) {
+        left < r->config.catch_up_lag_bytes) {
         return;
     }
     bool fits = take_share(r, &r->copied_out, (int64_t)read->len);

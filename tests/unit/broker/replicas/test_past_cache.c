@@ -3,6 +3,8 @@
  */
 #include "world.h"
 
+#include "wire/update_metadata.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,9 +13,9 @@
 
 static const int32_t alone[] = {1};
 
-#define LAG_BYTES    100000
+#define LAG_BYTES    50000
 #define CACHED_BYTES 600000
-#define PIECE_BYTES  50000
+#define PIECE_BYTES  30000
 
 static struct world *two_brokers(void)
 {
@@ -48,6 +50,13 @@ static uint64_t dropped(struct world *w, int32_t id)
     return sim_disk_dropped(w->brokers[id].node);
 }
 
+static uint64_t replicated_bytes(struct world *w)
+{
+    struct replicas_metrics metrics;
+    replicas_metrics(world_replicas(w, 2), &metrics);
+    return metrics.replication_bytes_in;
+}
+
 static void short_copy_stays_cached(void **state)
 {
     (void)state;
@@ -64,8 +73,38 @@ static void long_copy_goes_past_the_cache(void **state)
     (void)state;
     struct world *w = two_brokers();
     copy(w, 0, 2000);
-    assert_in_range(dropped(w, 1), 1000000, 2500000);
-    assert_in_range(dropped(w, 2), 1000000, 2500000);
+    uint64_t size = replicated_bytes(w);
+    for (int32_t id = 1; id <= 2; id++) {
+        assert_in_range(dropped(w, id), size / 2, size - LAG_BYTES + PIECE_BYTES);
+    }
+    world_free(w);
+}
+
+/* A rate makes the pieces small: the copy is a long one all the same. */
+static void limited_copy_goes_past_the_cache(void **state)
+{
+    (void)state;
+    struct world *w = two_brokers();
+    int32_t partitions[] = {0};
+    struct wire_update_metadata_request_move_limits_topics topic = {.topic = slice_str("orders"),
+                                                                    .partition_indexes = partitions,
+                                                                    .partition_indexes_count = 1};
+    struct wire_update_metadata_request_move_limits group = {
+        .rate = 100000, .topics = &topic, .topics_count = 1};
+    struct wire_update_metadata_request req;
+    wire_update_metadata_request_init(&req);
+    req.controller_epoch = 1;
+    req.move_limits = &group;
+    req.move_limits_count = 1;
+    for (int32_t id = 1; id <= 2; id++) {
+        replicas_take_limits(world_replicas(w, id), &req);
+    }
+    copy(w, 0, 2000);
+    assert_true(sim_world_now_ms(w->sim) > 8000);
+    uint64_t size = replicated_bytes(w);
+    for (int32_t id = 1; id <= 2; id++) {
+        assert_in_range(dropped(w, id), size / 2, size - LAG_BYTES + PIECE_BYTES);
+    }
     world_free(w);
 }
 
@@ -90,6 +129,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(short_copy_stays_cached),
         cmocka_unit_test(long_copy_goes_past_the_cache),
+        cmocka_unit_test(limited_copy_goes_past_the_cache),
         cmocka_unit_test(short_copies_together_are_a_long_one),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
