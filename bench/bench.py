@@ -1,4 +1,4 @@
-"""./dev bench [NAME...] [--json]: copy, produce, start, move_empty.
+"""./dev bench [NAME...] [--json] [--quick]: copy, copy_cold, produce, start, move_empty, throttle, moving.
 
 Each benchmark runs several times beside a calibration of the machine in the same run. A figure is the median;
 `spread` shows the smallest and the largest run. Ratios are formed run by run, then the median is taken.
@@ -15,6 +15,7 @@ import tempfile
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "tools"))
+import big_moves
 from devcluster import DevCluster
 
 GB = 1000 * 1000 * 1000
@@ -50,8 +51,9 @@ class Report:
 
 
 class Programs:
-    def __init__(self, build):
+    def __init__(self, build, is_quick):
         self.build = build
+        self.is_quick = is_quick  # smaller moves, fewer rates
 
     def path(self, *parts):
         return os.path.join(self.build, *parts)
@@ -66,9 +68,10 @@ class Programs:
         words = [w for k, v in options.items() for w in ("--" + k.replace("_", "-"), str(v))]
         return self.json(self.path("kgen"), "-b", bootstrap, "-t", topic, *words, "--json")
 
-    def calibrate(self, name):
+    def calibrate(self, name, *options):
         """The figures that `calibrate NAME` prints, by name."""
-        output = subprocess.run([self.path("bench", "calibrate"), name], capture_output=True, text=True, check=True).stdout
+        output = subprocess.run([self.path("bench", "calibrate"), *options, name], capture_output=True, text=True,
+                                check=True).stdout
         return {line.split()[1]: float(line.split()[2]) for line in output.splitlines() if line.startswith("figure ")}
 
 
@@ -240,15 +243,17 @@ def bench_move_empty(programs, report, runs):
     report.ratio("move_empty_10x", [b["done_s"] / a["done_s"] for a, b in zip(times["1k"], times["10k"])])
 
 
-BENCHMARKS = {"copy": (bench_copy, 5), "produce": (bench_produce, 3), "start": (bench_start, 5),
-              "move_empty": (bench_move_empty, 3)}
+BENCHMARKS = {"copy": (bench_copy, 5), "copy_cold": (big_moves.bench_copy_cold, 5), "produce": (bench_produce, 3),
+              "start": (bench_start, 5), "move_empty": (bench_move_empty, 3), "throttle": (big_moves.bench_throttle, 1),
+              "moving": (big_moves.bench_moving, 10)}
 
 
 def main():
     parser = argparse.ArgumentParser(prog="./dev bench", description=__doc__.split("\n")[0])
     parser.add_argument("--build", default="build/release")
     parser.add_argument("--json", action="store_true", help="one JSON object instead of lines")
-    parser.add_argument("--runs", type=int, help="how often each is run (default 3 or 5)")
+    parser.add_argument("--runs", type=int, help="how often each is run (default 1 to 10)")
+    parser.add_argument("--quick", action="store_true", help="copy_cold, throttle, moving: smaller, for a first look")
     parser.add_argument("names", nargs="*", metavar="NAME", help="which: %s (default all)" % ", ".join(BENCHMARKS))
     arguments = parser.parse_args()
     unknown = [n for n in arguments.names if n not in BENCHMARKS]
@@ -257,7 +262,7 @@ def main():
     report = Report(arguments.json)
     for name in arguments.names or BENCHMARKS:
         run, runs = BENCHMARKS[name]
-        run(Programs(arguments.build), report, arguments.runs or runs)
+        run(Programs(arguments.build, arguments.quick), report, arguments.runs or runs)
     report.finish()
     return 0
 

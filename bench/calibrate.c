@@ -1,8 +1,9 @@
 /*
- * calibrate [--bytes N] [--dir DIR] copy|produce|pwrite|fdatasync...
+ * calibrate [--bytes N] [--dir DIR] copy|copy_cold|produce|pwrite|fdatasync...
  *
  * What this machine can do at the same work without a broker, to divide the benchmarks' figures by:
  *   copy       sendfile -> recv -> CRC32C -> pwrite of one file over loopback, two threads
+ *   copy_cold  the same from a file that is not in memory, past the page cache on both sides
  *   produce    16 KB batches -> recv -> CRC32C -> pwrite -> 64-byte ack, five in flight
  *   pwrite     1 MiB writes into the page cache
  *   fdatasync  4 KiB written and synced, again and again
@@ -32,6 +33,7 @@
 #define ACK_BYTES     ((size_t)64)
 #define IN_FLIGHT     5
 #define SYNCS         400
+#define WINDOW        (64 * MIB) /* on its way to the disk while the next one is filled */
 #define BYTES_DEFAULT ((uint64_t)512 * 1000 * 1000)
 
 struct options {
@@ -98,6 +100,36 @@ static void fill(int fd, uint64_t bytes)
         write_all(fd, block, (size_t)MIN(bytes - pos, MIB), pos);
     }
     free(block);
+}
+
+/* Written bytes up to pos leave the page cache, but for the latest window: that one is on its way. */
+static void drop_written(int fd, uint64_t pos)
+{
+    uint64_t begin = pos < 2 * WINDOW ? 0 : pos - 2 * WINDOW;
+    uint64_t end = pos < WINDOW ? 0 : pos - WINDOW;
+    unsigned int wait =
+        SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE | SYNC_FILE_RANGE_WAIT_AFTER;
+    if (sync_file_range(fd, (off_t)end, (off_t)(pos - end), SYNC_FILE_RANGE_WRITE) != 0 ||
+        (end > 0 && sync_file_range(fd, (off_t)begin, (off_t)(end - begin), wait) != 0) ||
+        posix_fadvise(fd, (off_t)begin, (off_t)(end - begin), POSIX_FADV_DONTNEED) != 0) {
+        die("drop behind");
+    }
+}
+
+/* Written through, so that nothing of it is in memory. */
+static void fill_cold(int fd, uint64_t bytes)
+{
+    uint8_t *block = block_new_filled(MIB);
+    for (uint64_t pos = 0; pos < bytes; pos += MIB) {
+        write_all(fd, block, (size_t)MIN(bytes - pos, MIB), pos);
+        if (pos > 0 && pos % WINDOW == 0) {
+            drop_written(fd, pos);
+        }
+    }
+    free(block);
+    if (fdatasync(fd) != 0 || posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED) != 0) {
+        die("fdatasync");
+    }
 }
 
 /* ---- a pair of connected sockets, as brokers use them on loopback ---- */
@@ -174,6 +206,7 @@ struct sink {
     uint64_t bytes;
     size_t block_len;
     bool acks;
+    bool drops_behind;
     uint32_t crc; /* keeps the compiler from leaving the check out */
 };
 
@@ -188,6 +221,9 @@ static void *sink_main(void *arg)
         sink->crc ^= crc32c(0, block, len);
         write_all(sink->file, block, len, pos);
         pos += len;
+        if (sink->drops_behind && pos % WINDOW == 0) {
+            drop_written(sink->file, pos);
+        }
         if (sink->acks) {
             send_all(sink->socket, ack, sizeof ack);
         }
@@ -196,34 +232,56 @@ static void *sink_main(void *arg)
     return NULL;
 }
 
-/* ---- the four ---- */
+/* ---- the five ---- */
 
-static void calibrate_copy(const struct options *options)
+/* MB/s from source to a scratch file; with is_cold past the page cache on both sides. */
+static double copy_file(const struct options *options, int source, bool is_cold)
 {
-    int source = scratch_open(options);
     int target = scratch_open(options);
-    fill(source, options->bytes);
-    if (fdatasync(source) != 0) {
-        die("fdatasync");
-    }
     struct pair pair = pair_open();
-    struct sink sink = {
-        .socket = pair.server, .file = target, .bytes = options->bytes, .block_len = MIB};
+    struct sink sink = {.socket = pair.server,
+                        .file = target,
+                        .bytes = options->bytes,
+                        .block_len = MIB,
+                        .drops_behind = is_cold};
     double started = now_s();
     pthread_t thread;
     CHECK(pthread_create(&thread, NULL, sink_main, &sink) == 0);
     off_t pos = 0;
     while ((uint64_t)pos < options->bytes) {
-        if (sendfile(pair.client, source, &pos, (size_t)(options->bytes - (uint64_t)pos)) <= 0) {
+        size_t left = (size_t)(options->bytes - (uint64_t)pos);
+        if (sendfile(pair.client, source, &pos, is_cold ? MIN(left, 8 * MIB) : left) <= 0) {
             die("sendfile");
+        }
+        if (is_cold && posix_fadvise(source, 0, pos, POSIX_FADV_DONTNEED) != 0) {
+            die("fadvise");
         }
     }
     CHECK(pthread_join(thread, NULL) == 0);
-    figure("raw_copy", (double)options->bytes / 1e6 / (now_s() - started), "MB/s");
+    double rate = (double)options->bytes / 1e6 / (now_s() - started);
     (void)close(pair.client); /* all of these were only read, or hold scratch */
     (void)close(pair.server);
-    (void)close(source);
     (void)close(target);
+    return rate;
+}
+
+static void calibrate_copy(const struct options *options)
+{
+    int source = scratch_open(options);
+    fill(source, options->bytes);
+    if (fdatasync(source) != 0) {
+        die("fdatasync");
+    }
+    figure("raw_copy", copy_file(options, source, false), "MB/s");
+    (void)close(source); /* scratch */
+}
+
+static void calibrate_copy_cold(const struct options *options)
+{
+    int source = scratch_open(options);
+    fill_cold(source, options->bytes);
+    figure("raw_copy_cold", copy_file(options, source, true), "MB/s");
+    (void)close(source); /* scratch */
 }
 
 static void calibrate_produce(const struct options *options)
@@ -297,15 +355,15 @@ static const struct {
     const char *name;
     void (*run)(const struct options *options);
 } calibrations[] = {
-    {"copy", calibrate_copy},
-    {"produce", calibrate_produce},
-    {"pwrite", calibrate_pwrite},
+    {"copy", calibrate_copy},           {"copy_cold", calibrate_copy_cold},
+    {"produce", calibrate_produce},     {"pwrite", calibrate_pwrite},
     {"fdatasync", calibrate_fdatasync},
 };
 
 static _Noreturn void usage(void)
 {
-    (void)fputs("usage: calibrate [--bytes N] [--dir DIR] copy|produce|pwrite|fdatasync...\n",
+    (void)fputs("usage: calibrate [--bytes N] [--dir DIR] "
+                "copy|copy_cold|produce|pwrite|fdatasync...\n",
                 stderr);
     exit(2);
 }
