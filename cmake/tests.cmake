@@ -1,5 +1,5 @@
 # Test programs. tests/unit/<folder>/test_x.c -> label unit; tests/crash -> crash; tests/compat -> compat.
-# tests/sim, tests/system, fuzz, tools/kgen and bench bring a CMakeLists.txt of their own.
+# tests/sim, tests/system, tests/interop, fuzz, tools/kgen and bench bring a CMakeLists.txt of their own.
 enable_testing()
 pkg_check_modules(cmocka REQUIRED IMPORTED_TARGET cmocka)
 
@@ -30,7 +30,7 @@ foreach(label unit crash compat)
         klamm_test(${source} ${label})
     endforeach()
 endforeach()
-foreach(part tests/sim tests/system fuzz tools/kgen tools/demo bench)
+foreach(part tests/sim tests/system tests/interop fuzz tools/kgen tools/demo bench)
     if(EXISTS ${CMAKE_SOURCE_DIR}/${part}/CMakeLists.txt)
         add_subdirectory(${part})
     endif()
