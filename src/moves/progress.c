@@ -7,6 +7,7 @@
 
 #include "base/alloc.h"
 #include "base/check.h"
+#include "model/kerr.h"
 
 #include <stdlib.h>
 
@@ -114,10 +115,11 @@ void moves_progress_set(struct moves_progress *m, const struct ids *adding, int3
     m->replica_count = adding->count;
 }
 
-static struct moves_log log_bound(const struct moves_log *log)
+/* known: what was heard before. */
+static struct moves_log log_bound(const struct moves_log *log, const struct moves_log *known)
 {
     struct moves_log bounded = *log;
-    bounded.size = bytes_bound(log->size);
+    bounded.size = log->size < 0 ? known->size : bytes_bound(log->size);
     bounded.write_rate = MIN(MAX(log->write_rate, -1), RATE_MAX);
     bounded.throttle_rate = MIN(MAX(log->throttle_rate, -1), RATE_MAX);
     bounded.log_end = MAX(log->log_end, -1);
@@ -128,17 +130,24 @@ void moves_progress_heard(struct moves_progress *m, int32_t broker, const struct
                           int64_t now_ms)
 {
     struct moves_replica *replica = replica_find(m, broker);
-    struct moves_log bounded = log_bound(log);
     if (replica != NULL) {
         replica->has_log = true;
-        replica->log = bounded;
-        replica->copied = MAX(replica->copied, bounded.size);
-        moves_rate_add(&replica->size_rate, bounded.size, now_ms);
+        replica->log = log_bound(log, &replica->log);
+        replica->copied = MAX(replica->copied, replica->log.size);
+        moves_rate_add(&replica->size_rate, replica->log.size, now_ms);
     }
     if (broker == m->leader) {
         m->has_leader_log = true;
-        m->leader_log = bounded;
-        moves_rate_add(&m->leader_rate, bounded.size, now_ms);
+        m->leader_log = log_bound(log, &m->leader_log);
+        moves_rate_add(&m->leader_rate, m->leader_log.size, now_ms);
+    }
+}
+
+void moves_progress_restore(struct moves_progress *m, int32_t broker, int64_t copied)
+{
+    struct moves_replica *replica = replica_find(m, broker);
+    if (replica != NULL) {
+        replica->copied = MAX(replica->copied, bytes_bound(copied));
     }
 }
 
@@ -149,6 +158,16 @@ static int64_t write_rate(const struct moves_progress *m)
 {
     return m->leader_log.write_rate >= 0 ? m->leader_log.write_rate
                                          : moves_rate_get(&m->leader_rate);
+}
+
+/* Both ends hold a copy back: the lower rate counts. */
+static void throttle_take(struct moves_reason_facts *about, const struct moves_log *log)
+{
+    about->is_throttled |= log->is_throttled;
+    if (log->throttle_rate > 0 &&
+        (about->throttle_rate <= 0 || log->throttle_rate < about->throttle_rate)) {
+        about->throttle_rate = log->throttle_rate;
+    }
 }
 
 static struct moves_wait replica_wait(const struct moves_progress *m, const struct moves_replica *r,
@@ -166,13 +185,15 @@ static struct moves_wait replica_wait(const struct moves_progress *m, const stru
         .write_rate = write_rate(m),
         .copy_rate = r->rate,
     };
+    about.is_throttled = facts->limit_rate > 0;
     if (r->has_log) {
         about.is_disk_full = r->log.is_disk_full;
+        about.is_dir_offline |= r->log.fetch_error == KERR_KAFKA_STORAGE_ERROR;
         about.fetch_error = r->log.fetch_error;
-        about.is_throttled = r->log.is_throttled || facts->limit_rate > 0;
-        if (r->log.throttle_rate > 0) {
-            about.throttle_rate = r->log.throttle_rate;
-        }
+        throttle_take(&about, &r->log);
+    }
+    if (m->has_leader_log) {
+        throttle_take(&about, &m->leader_log);
     }
     return moves_reason_of(&about);
 }
@@ -272,10 +293,12 @@ static struct moves_wait own_wait(const struct moves_progress *m, const struct m
 static void sums_make(struct moves_progress *m)
 {
     m->to_copy = m->copied = m->rate = m->eta_ms = 0;
+    m->down_count = 0;
     for (int32_t i = 0; i < m->replica_count; i++) {
         const struct moves_replica *r = &m->replicas[i];
         int64_t eta_ms = replica_eta(m, r);
         m->copied += r->copied;
+        m->down_count += r->state == MOVES_REPLICA_DOWN;
         m->to_copy += m->has_leader_log ? MAX(m->leader_log.size, r->copied) : r->copied;
         if (r->state != MOVES_REPLICA_IN_SYNC) {
             m->rate = r->rate < 0 || m->rate < 0 ? -1 : m->rate + r->rate;

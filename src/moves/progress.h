@@ -34,11 +34,11 @@ int64_t moves_rate_get(const struct moves_rate *rate);
 
 /* One replica's log as its broker described it; -1 where a broker does not tell. */
 struct moves_log {
-    int64_t size; /* bytes */
+    int64_t size; /* bytes; -1 = it cannot be read, its directory failed */
     int64_t log_end;
     int64_t write_rate;    /* bytes a second that producers bring; leaders */
-    int64_t throttle_rate; /* bytes a second */
-    int16_t fetch_error;
+    int64_t throttle_rate; /* bytes a second; 0 = paused */
+    int16_t fetch_error;   /* the protocol's code */
     bool is_throttled;
     bool is_disk_full;
 };
@@ -92,6 +92,7 @@ struct moves_progress {
     struct moves_wait wait;
     struct moves_replica *replicas; /* in the order of the target; owned */
     int32_t replica_count;
+    int32_t down_count; /* of them, on brokers that are down */
     /* Private. */
     int32_t leader;
     bool has_leader_log;
@@ -106,4 +107,6 @@ void moves_progress_set(struct moves_progress *m, const struct ids *adding, int3
 /* broker described its log; other brokers than those of moves_progress_set are passed over. */
 void moves_progress_heard(struct moves_progress *m, int32_t broker, const struct moves_log *log,
                           int64_t now_ms);
+/* What was once known of an arriving replica, before anything is heard of it. */
+void moves_progress_restore(struct moves_progress *m, int32_t broker, int64_t copied);
 void moves_progress_step(struct moves_progress *m, const struct moves_facts *facts);

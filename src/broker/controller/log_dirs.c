@@ -229,23 +229,33 @@ static void versions_answered(void *arg, int err, struct block *frame, struct sl
     arena_deinit(&a);
 }
 
+/* has_room: of the directory, as far as the broker tells. */
 static struct moves_log
-log_of(const struct wire_describe_log_dirs_response_results_topics_partitions *p, bool is_full)
+log_of(const struct wire_describe_log_dirs_response_results_topics_partitions *p, bool has_room)
 {
-    return (struct moves_log){.size = p->partition_size,
-                              .log_end = -1,
-                              .write_rate = -1,
-                              .throttle_rate = -1,
-                              .is_disk_full = is_full};
+    struct moves_log log = {.size = p->partition_size,
+                            .log_end = -1,
+                            .write_rate = -1,
+                            .throttle_rate = -1,
+                            .is_disk_full = !has_room};
+    if (p->details != NULL) {
+        log.log_end = p->details->log_end_offset;
+        log.write_rate = p->details->write_rate;
+        log.throttle_rate = p->details->throttle_rate;
+        log.fetch_error = p->details->fetch_error_code;
+        log.is_throttled = p->details->is_throttled;
+        log.is_disk_full = p->details->disk_full;
+    }
+    return log;
 }
 
 static void dir_heard(struct log_dirs_broker *b,
                       const struct wire_describe_log_dirs_response_results *dir)
 {
-    bool is_full = dir->usable_bytes >= 0 && dir->usable_bytes < FULL_BYTES;
-    for (int32_t i = 0; dir->error_code == KERR_NONE && i < dir->topics_count; i++) {
+    bool has_room = dir->usable_bytes < 0 || dir->usable_bytes >= FULL_BYTES;
+    for (int32_t i = 0; i < dir->topics_count; i++) {
         for (int32_t k = 0; k < dir->topics[i].partitions_count; k++) {
-            struct moves_log log = log_of(&dir->topics[i].partitions[k], is_full);
+            struct moves_log log = log_of(&dir->topics[i].partitions[k], has_room);
             if (!dir->topics[i].partitions[k].is_future_key) {
                 controller_progress_heard(b->c, b->id, dir->topics[i].name,
                                           dir->topics[i].partitions[k].partition_index, &log);
@@ -291,6 +301,7 @@ static void dirs_ask(struct log_dirs_broker *b)
     struct wire_describe_log_dirs_request req;
     arena_init(&a, ARENA_BYTES_MAX);
     wire_describe_log_dirs_request_init(&req);
+    req.klamm_extensions = 1;
     size_t count = (size_t)b->wanted_count;
     int32_t *partitions = arena_array(&a, count, sizeof *partitions);
     req.topics = arena_array(&a, count, sizeof *req.topics);

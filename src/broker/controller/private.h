@@ -252,7 +252,8 @@ void controller_log_dirs_free(struct controller *c);
 /* ---- starts.c ---- */
 /* When a move began; embedded by the move. */
 struct controller_start {
-    int64_t started_ms; /* wall clock */
+    int64_t started_ms;              /* wall clock */
+    struct moves_progress *progress; /* borrowed as long as it is added */
     /* Private. */
     int32_t partition;
     struct controller_starts_group *group;
@@ -261,9 +262,12 @@ struct controller_start {
 /* Reads what is stored, then goes on with controller_legacy_load. */
 void controller_starts_load(struct controller *c);
 void controller_starts_reset(struct controller *c); /* the term is over; no move is left in it */
-/* started_ms is set, and replaced by what an earlier controller stored of a move that it left. */
+/* started_ms and progress are set; what an earlier controller stored of a move that it left replaces
+ * the one and completes the other. */
 void controller_starts_add(struct controller *c, struct controller_start *start,
                            const struct control_moving *moving);
+/* What is stored of it changed. */
+void controller_starts_touch(struct controller_start *start);
 void controller_starts_remove(struct controller_start *start);
 /* Stores what changed. */
 void controller_starts_flush(struct controller *c);

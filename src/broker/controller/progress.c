@@ -57,6 +57,8 @@ static struct progress_move *move_add(struct controller_progress *p,
     moves_progress_init(&m->progress);
     m->start.started_ms = env_wall_ms(c->env) - (env_now_ms(c->env) - moving->started_ms);
     m->born_ms = moving->started_ms;
+    moves_progress_set(&m->progress, &moving->adding, moving->leader);
+    m->start.progress = &m->progress;
     controller_starts_add(c, &m->start, moving);
     HASH_ADD_KEYPTR(hh, p->moves, m->key, strlen(m->key), m);
     return m;
@@ -102,7 +104,11 @@ static struct progress_move *move_take(struct controller_progress *p,
                                 .down_since = down_since,
                                 .arg = c};
     moves_progress_set(&m->progress, &moving->adding, moving->leader);
+    int32_t down_before = m->progress.down_count;
     moves_progress_step(&m->progress, &facts);
+    if (m->progress.down_count != down_before) {
+        controller_starts_touch(&m->start);
+    }
     return m;
 }
 

@@ -1,8 +1,9 @@
 /*
  * When running moves began, kept in the metastore so that a change of the controller does not make them
  * young again: /klamm/moves/TOPIC:G holds those of partitions G*5000 to G*5000+4999, in the form of a
- * node below /config (the partition's number and milliseconds since 1970, as text). A node is written
- * again after the look that finds other moves in it, and removed when nothing of it moves.
+ * node below /config: the partition's number, and as text milliseconds since 1970, then BROKER:BYTES for
+ * each arriving replica that cannot be asked how far it is. A node is written again after the look that
+ * finds other moves in it, or other brokers down, and removed when nothing of it moves.
  * Invariant: one write is out for each node; a write that failed is tried again after the next look.
  * Nothing waits for these writes, and nothing but what is shown depends on them. Runs on the driver's env.
  */
@@ -12,10 +13,10 @@
 
 #define GROUP_PARTITIONS 5000
 
-/* A start that was read. */
+/* What was read of a move. */
 struct found {
     int32_t partition;
-    int64_t started_ms;
+    char *text;
 };
 
 struct controller_starts_group {
@@ -54,6 +55,9 @@ static struct controller_starts_group *group_get(struct controller *c, struct sl
 static void group_free(struct controller *c, struct controller_starts_group *g)
 {
     HASH_DEL(c->starts->groups, g);
+    for (int32_t i = 0; i < g->found_count; i++) {
+        free(g->found[i].text);
+    }
     free(g->found);
     free(g->name);
     free(g);
@@ -77,6 +81,35 @@ void controller_starts_reset(struct controller *c)
 
 /* ---- moves ---- */
 
+/* The number at the start of *text, which then begins behind it; -1 when there is none, or a huge one. */
+static int64_t number_take(const char **text)
+{
+    int64_t number = 0;
+    const char *start = *text;
+    for (; **text >= '0' && **text <= '9'; (*text)++) {
+        number = number > INT64_MAX / 100 ? number : number * 10 + (**text - '0');
+    }
+    return *text == start || number > INT64_MAX / 100 ? -1 : number;
+}
+
+static void start_restore(struct controller_start *start, const char *text)
+{
+    int64_t started_ms = number_take(&text);
+    if (started_ms < 0 || started_ms > start->started_ms) {
+        return; /* it was seen to run before that */
+    }
+    start->started_ms = started_ms;
+    while (*text == ' ') {
+        text++;
+        int64_t broker = number_take(&text);
+        if (broker < 0 || broker > INT32_MAX || *text != ':') {
+            break;
+        }
+        text++;
+        moves_progress_restore(start->progress, (int32_t)broker, number_take(&text));
+    }
+}
+
 void controller_starts_add(struct controller *c, struct controller_start *start,
                            const struct control_moving *moving)
 {
@@ -88,11 +121,16 @@ void controller_starts_add(struct controller *c, struct controller_start *start,
     start->group = g;
     for (int32_t i = 0; moving->is_resumed && i < g->found_count; i++) {
         if (g->found[i].partition == moving->partition) {
-            start->started_ms = g->found[i].started_ms;
+            start_restore(start, g->found[i].text);
         }
     }
     list_push_back(&g->moves, &start->link);
     g->is_dirty = true;
+}
+
+void controller_starts_touch(struct controller_start *start)
+{
+    start->group->is_dirty = true;
 }
 
 void controller_starts_remove(struct controller_start *start)
@@ -154,6 +192,12 @@ static void group_encode(struct buf *b, const struct controller_starts_group *g)
         settings[count].key.len = text.len - at;
         at = text.len;
         buf_putf(&text, "%lld", (long long)start->started_ms);
+        for (int32_t i = 0; i < start->progress->replica_count; i++) {
+            const struct moves_replica *r = &start->progress->replicas[i];
+            if (r->state == MOVES_REPLICA_DOWN) {
+                buf_putf(&text, " %d:%lld", r->broker, (long long)r->copied);
+            }
+        }
         settings[count++].value.len = text.len - at;
     }
     const uint8_t *ptr = text.ptr;
@@ -221,27 +265,18 @@ static void loaded_check(struct controller *c)
     }
 }
 
-/* Decimal digits alone; -1 when it is something else. */
-static int64_t number_of(struct slice text)
-{
-    int64_t number = text.len == 0 ? -1 : 0;
-    for (size_t i = 0; i < text.len && number >= 0; i++) {
-        int digit = text.ptr[i] - '0';
-        number = digit < 0 || digit > 9 || number > INT64_MAX / 100 ? -1 : number * 10 + digit;
-    }
-    return number;
-}
-
 static void start_take(void *arg, struct slice key, struct slice value)
 {
     struct controller_starts_group *g = arg;
-    int64_t partition = number_of(key);
-    int64_t started_ms = number_of(value);
-    if (partition >= 0 && partition <= INT32_MAX && started_ms >= 0 &&
+    char *name = slice_dup(key);
+    const char *end = name;
+    int64_t partition = number_take(&end);
+    if (partition >= 0 && partition <= INT32_MAX && *end == '\0' &&
         g->found_count < GROUP_PARTITIONS) {
         g->found[g->found_count++] =
-            (struct found){.partition = (int32_t)partition, .started_ms = started_ms};
+            (struct found){.partition = (int32_t)partition, .text = slice_dup(value)};
     }
+    free(name);
 }
 
 static void group_read(void *arg, const struct metastore_result *result)

@@ -140,6 +140,14 @@ static void bytes_rate_and_time_left_are_told(void **state)
     assert_int_equal(b.progress.replicas[0].state, MOVES_REPLICA_COPYING);
     assert_int_equal(b.progress.replicas[0].lag_bytes, 80 * MB);
     assert_int_equal(b.progress.replicas[0].lag_offsets, -1);
+    struct moves_log leader = log_of(100 * MB);
+    struct moves_log target = log_of(20 * MB);
+    leader.log_end = 5000;
+    target.log_end = 1000;
+    moves_progress_heard(&b.progress, 1, &leader, 10000);
+    moves_progress_heard(&b.progress, 3, &target, 10000);
+    step(&b, 10000);
+    assert_int_equal(b.progress.replicas[0].lag_offsets, 4000);
     set(&b.isr, 1, 3);
     step(&b, 11000);
     assert_int_equal(b.progress.copied, 100 * MB);
@@ -271,6 +279,26 @@ static void s15_a_dead_target_is_named_with_its_since(void **state)
     bench_deinit(&b);
 }
 
+/* A new controller knows what the one before had heard of a broker that is down. */
+static void what_was_known_is_restored(void **state)
+{
+    (void)state;
+    struct bench b;
+    bench_init(&b);
+    moves_progress_set(&b.progress, &b.adding, 1);
+    moves_progress_restore(&b.progress, 3, 37 * MB);
+    moves_progress_restore(&b.progress, 3, -5);
+    moves_progress_restore(&b.progress, 7, 99 * MB);
+    b.down_since[3] = WALL_MS;
+    struct moves_log leader = log_of(100 * MB);
+    moves_progress_heard(&b.progress, 1, &leader, 0);
+    step(&b, 0);
+    assert_int_equal(b.progress.copied, 37 * MB);
+    assert_int_equal(b.progress.to_copy, 100 * MB);
+    assert_int_equal(b.progress.down_count, 1);
+    bench_deinit(&b);
+}
+
 /* A replica that stays in the list and is down holds the move up as one that arrives. */
 static void a_dead_replica_that_stays_is_a_reason_too(void **state)
 {
@@ -301,6 +329,12 @@ static void what_the_target_tells_becomes_the_reason(void **state)
     assert_int_equal(b.progress.wait.error, 13);
     assert_int_equal(b.progress.wait.since_ms, WALL_MS + 1000);
     assert_int_equal(b.progress.replicas[0].state, MOVES_REPLICA_FAILED);
+    log.fetch_error = 56;
+    log.size = -1;
+    moves_progress_heard(&b.progress, 3, &log, 1500);
+    step(&b, 1500);
+    assert_int_equal(b.progress.wait.reason, MOVES_REASON_DIR_OFFLINE);
+    assert_int_equal(b.progress.copied, MB);
     log.is_disk_full = true;
     moves_progress_heard(&b.progress, 3, &log, 2000);
     step(&b, 2000);
@@ -313,6 +347,17 @@ static void what_the_target_tells_becomes_the_reason(void **state)
     leader.write_rate = 2000;
     moves_progress_heard(&b.progress, 1, &leader, 3000);
     step(&b, 3000);
+    assert_int_equal(b.progress.wait.reason, MOVES_REASON_THROTTLED);
+    log = log_of(MB);
+    leader.is_throttled = true; /* the other end holds it back */
+    leader.throttle_rate = 3000;
+    moves_progress_heard(&b.progress, 3, &log, 3500);
+    moves_progress_heard(&b.progress, 1, &leader, 3500);
+    step(&b, 3500);
+    assert_int_equal(b.progress.wait.reason, MOVES_REASON_NONE);
+    leader.throttle_rate = 1500;
+    moves_progress_heard(&b.progress, 1, &leader, 3500);
+    step(&b, 3500);
     assert_int_equal(b.progress.wait.reason, MOVES_REASON_THROTTLED);
     ids_add(&b.offline, 3);
     step(&b, 4000);
@@ -414,6 +459,7 @@ int main(void)
         cmocka_unit_test(s03_copied_never_goes_down),
         cmocka_unit_test(an_override_keeps_who_stays),
         cmocka_unit_test(s15_a_dead_target_is_named_with_its_since),
+        cmocka_unit_test(what_was_known_is_restored),
         cmocka_unit_test(a_dead_replica_that_stays_is_a_reason_too),
         cmocka_unit_test(what_the_target_tells_becomes_the_reason),
         cmocka_unit_test(what_the_controller_knows_becomes_the_reason),

@@ -43,6 +43,32 @@ static void s23_a_new_controller_knows_when_it_began(void **state)
     moving_end(&m);
 }
 
+/* S15 over a failover: what was copied to a broker that is down is known to the next controller. */
+static void s15_a_new_controller_knows_what_a_dead_target_has(void **state)
+{
+    (void)state;
+    struct moving m;
+    moving_start(&m, 6, 65);
+    m.k->brokers[m.leader].dirs_size = 100000000;
+    m.k->brokers[m.target].dirs_size = 37000000;
+    cluster_run(m.k, 4000);
+    cluster_kill(m.k, m.target);
+    cluster_run(m.k, 2 * CLUSTER_SESSION_MS);
+    for (int32_t i = 0; i < 2; i++) {
+        controller_kill(&m);
+        cluster_run(m.k, 4000);
+        assert_int_equal(moving_look(&m)->bytes_copied, 37000000);
+        assert_int_equal(moving_look(&m)->bytes_to_copy, 100000000);
+    }
+    char *content = xasprintf(" %d:37000000\"", m.target);
+    assert_non_null(strstr(cluster_node(m.k, "/klamm/moves/t:0"), content));
+    free(content);
+    cluster_start(m.k, m.target);
+    cluster_run(m.k, 4000);
+    assert_null(strstr(cluster_node(m.k, "/klamm/moves/t:0"), ":37000000"));
+    moving_end(&m);
+}
+
 /* What an earlier move of the partition left behind says nothing about the next. */
 static void a_move_that_begins_anew_is_young(void **state)
 {
@@ -67,7 +93,8 @@ static void damage_from_outside_is_written_over(void **state)
     int64_t started_ms = moving_look(&m)->started_ms;
     char *content = xasprintf("%s", cluster_node(m.k, "/klamm/moves/t:0"));
     static const char *const bad[] = {
-        "", "{", "{\"version\":1,\"config\":{\"0\":\"x\",\"y\":\"1\",\"99999999999\":\"1\"}}"};
+        "", "{", "{\"version\":1,\"config\":{\"0\":\"x\",\"y\":\"1\",\"99999999999\":\"1\"}}",
+        "{\"version\":1,\"config\":{\"0\":\"99999999999999999999 :\",\"0x\":\"1\"}}"};
     for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
         assert_int_equal(cluster_change(m.k, METASTORE_SET, "/klamm/moves/t:0", bad[i]), 0);
         controller_kill(&m);
@@ -107,6 +134,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(s23_a_new_controller_knows_when_it_began),
+        cmocka_unit_test(s15_a_new_controller_knows_what_a_dead_target_has),
         cmocka_unit_test(a_move_that_begins_anew_is_young),
         cmocka_unit_test(damage_from_outside_is_written_over),
         cmocka_unit_test(a_node_that_vanished_is_made_again),
