@@ -13,6 +13,7 @@ import unittest
 
 import configs
 import protocol
+from moves_report import Report
 from support import DEADLINE_SECONDS, ClusterTest, wait_until
 
 LINES = ["line %06d %s" % (i, "payload " * 25) for i in range(20000)]  # 4 MB
@@ -150,6 +151,12 @@ class FieldCases(ClusterTest):
             code, found = protocol.list_moves(self.address(self.controller()))
             return None if code != 0 else (found,)
         return wait_until("the controller's list", look)[0]
+
+    def report(self):
+        def look():
+            found = Report(self.address(self.controller()))
+            return found if found.code == 0 else None
+        return wait_until("a report of the controller", look)
 
     def wait_idle(self, topic):
         wait_until("the moves of %s to end" % topic, lambda: not any(t == topic for t, _ in self.moves()))
@@ -424,11 +431,15 @@ class FieldCases(ClusterTest):
         self.cluster.dev("kill", "6")
         before = self.moves()
         self.assertEqual(len(before), 20)
+        # Sizes are known after the second look at the moves; when they began is stored by the first.
+        wait_until("sizes of all", lambda: all(m["to_copy"] > 0 for m in self.report().moves.values()))
+        started = {tp: move["started_ms"] for tp, move in self.report().moves.items()}
         for _ in range(3):
             controller = self.controller()
             self.cluster.dev("kill", str(controller))
             wait_until("another controller", lambda old=controller: self.controller() != old)
             self.assertEqual(self.moves(), before)
+            self.assertEqual({tp: move["started_ms"] for tp, move in self.report().moves.items()}, started)
             self.cluster.dev("start", str(controller))
         self.cluster.dev("start", "6")
         self.let_go("many")

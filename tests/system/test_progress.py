@@ -1,0 +1,204 @@
+"""Progress of moves and why they do not advance, told over the list of moves by real brokers: S03, S15, S20 and S23 of the
+field scenarios, and a fault for each reason."""
+
+import os
+import subprocess
+import threading
+import time
+import unittest
+
+import configs
+from moves_report import COPYING, DOWN, FAILED, FETCH_ERROR, MIN_ISR, NO_LEADER, NONE, TARGET_DOWN, THROTTLED
+from moving import LINES, LISTS, MB, SLOW, SMALL, SOME, MovingTest
+from support import wait_until
+
+
+class Writer(threading.Thread):
+    """About so many bytes a second to one topic until it is stopped."""
+
+    def __init__(self, bootstrap, topic, rate):
+        super().__init__(daemon=True)
+        self.piece = ("\n".join(LINES[:rate // 20 // len(LINES[0])]) + "\n").encode()
+        self.is_stopped = threading.Event()
+        self.process = subprocess.Popen(["kcat", "-b", bootstrap, "-t", topic, "-P", *SMALL], stdin=subprocess.PIPE)
+        self.start()
+
+    def run(self):
+        while not self.is_stopped.wait(0.05):
+            self.process.stdin.write(self.piece)
+            self.process.stdin.flush()
+
+    def finish(self):
+        self.is_stopped.set()
+        self.join()
+        self.process.stdin.close()
+        return self.process.wait()
+
+
+class Progress(MovingTest):
+    brokers = 5
+    options = ("--set", "log.segment.delete.delay.ms=500", "--set", "replica.lag.time.max.ms=3000")
+
+    def tearDown(self):
+        for broker, row in self.status().items():
+            if row["state"] != "running":
+                self.cluster.dev("start", str(broker))
+        moving = list(self.report().moves)
+        if moving:
+            self.cancel(*moving)
+
+    def test_s15_a_dead_target_is_named_and_its_bytes_are_kept(self):
+        one, two, three, four = [b for b in range(1, 6) if b != self.controller()]
+        self.create("dies", [one, two], [one, two])
+        self.produce("dies", LINES, "-p", "0", *SMALL)
+        self.produce("dies", SOME, "-p", "1", *SMALL)
+        started = time.time() * 1000
+        self.start_moves({("dies", 0): [two, three], ("dies", 1): [two, four]}, "--throttle", str(40 * MB))
+        wait_until("37 MB", lambda: self.log_bytes("dies", three) >= 37 * MB)
+        self.start_moves({("dies", 0): [two, three]}, *SLOW)
+        move = self.wait_move("dies", "all that was copied", lambda m: m["copied"] == self.log_bytes("dies", three))
+        self.assertLess(move["copied"], move["to_copy"])
+        self.assertAlmostEqual(move["to_copy"], self.log_bytes("dies", one), delta=MB)
+        self.assertEqual(move["original"], [one, two])
+        self.assertGreater(move["started_ms"], started - 2000)
+        self.assertLess(move["started_ms"], time.time() * 1000)
+        killed = time.time() * 1000
+        self.cluster.dev("kill", str(three))
+        dead = self.wait_reason("dies", TARGET_DOWN)
+        self.assertEqual(dead["adding"][three]["state"], DOWN)
+        self.assertEqual(dead["adding"][three]["reason"], TARGET_DOWN)
+        self.assertGreater(dead["since_ms"], killed - 2000)
+        self.assertLessEqual(dead["since_ms"], time.time() * 1000)
+        self.assertEqual((dead["copied"], dead["to_copy"]), (move["copied"], move["to_copy"]))
+        self.assertEqual((dead["started_ms"], dead["eta_ms"]), (move["started_ms"], -1))
+        self.assertGreaterEqual(dead["copied"], 37 * MB)
+        wait_until("partition 1 to end all the same", lambda: self.move("dies", 1) is None)
+        self.cluster.dev("start", str(three))
+        back = self.wait_reason("dies", NONE)
+        self.assertGreaterEqual(self.log_bytes("dies", three), move["copied"] - MB)  # what was not on the disk may be copied again
+        self.assertGreaterEqual(back["copied"], move["copied"])
+        self.cluster.dev("kill", str(three))
+        self.wait_reason("dies", TARGET_DOWN)
+        self.cancel(("dies", 0))
+        self.assertIsNone(self.move("dies"))
+        self.assertEqual(self.partitions("dies")[0]["replicas"], [one, two])
+
+    def test_s03_the_same_target_again_is_the_same_move(self):
+        self.create("again", [1, 2, 3])
+        self.produce("again", SOME, *SMALL)
+        self.start_moves({("again", 0): [1, 2, 4]}, *SLOW)
+        before = self.wait_move("again", "the first bytes", lambda m: m["copied"] > 0)
+        for _ in range(3):
+            self.start_moves({("again", 0): [1, 2, 4]}, "--additional")
+            after = self.move("again")
+            self.assertEqual(after["started_ms"], before["started_ms"])
+            self.assertGreaterEqual(after["copied"], before["copied"])
+            self.assertEqual(list(after["adding"]), [4])
+        self.assertEqual(len([tp for tp in self.report().moves if tp[0] == "again"]), 1)
+
+    def test_a_move_that_copies_tells_its_rate_and_time_left(self):
+        self.create("runs", [1, 2])
+        self.produce("runs", LINES[:60000], *SMALL)
+        self.start_moves({("runs", 0): [3, 2]}, "--additional", "--throttle", str(3 * MB))
+        move = self.wait_move("runs", "a rate", lambda m: m["rate"] > 0 and m["eta_ms"] > 0)
+        self.assertEqual(move["reason"], NONE)
+        self.assertEqual(move["adding"][3]["state"], COPYING)
+        self.assertGreater(move["adding"][3]["lag_bytes"], 0)
+        copied = move["copied"]
+        self.let_go("runs", 1)
+        while move is not None:
+            self.assertGreaterEqual(move["copied"], copied)
+            self.assertGreaterEqual(move["to_copy"], move["copied"])
+            copied = move["copied"]
+            move = self.move("runs")
+
+    def test_a_leader_that_is_gone_is_a_reason(self):
+        self.create("headless", [1])
+        self.produce("headless", SOME, *SMALL)
+        self.start_moves({("headless", 0): [2]}, *SLOW)
+        self.wait_move("headless", "the first bytes", lambda m: m["copied"] > 0)
+        self.cluster.dev("kill", "1")
+        move = self.wait_reason("headless", NO_LEADER)
+        self.assertEqual(move["adding"][2]["reason"], NO_LEADER)
+        self.cluster.dev("start", "1")
+        self.wait_reason("headless", NONE)
+        self.let_go("headless", 2)
+        self.wait_end("headless")
+        self.assertEqual(self.consume("headless"), SOME)
+
+    def test_too_few_in_sync_is_a_reason(self):
+        """Brokers 2 and 3 come back to a log that they may not fetch; the move waits for 2."""
+        self.create("few", [1, 2, 3])
+        for broker in (2, 3):
+            self.assertEqual(configs.replace(self.address(broker), configs.BROKER, str(broker),
+                                             {"follower.replication.throttled.rate": "1"}), 0)
+            self.cluster.dev("stop", str(broker))
+        wait_until("a single in-sync replica", lambda: self.partitions("few")[0]["isr"] == [1])
+        self.produce("few", SOME, *SMALL)
+        held = {"min.insync.replicas": "2", LISTS[1]: "0:2,0:3"}
+        self.assertEqual(configs.replace(self.address(1), configs.TOPIC, "few", held), 0)
+        self.cluster.dev("start", "2")
+        self.cluster.dev("start", "3")
+        self.start_moves({("few", 0): [1, 2]}, "--additional")
+        move = self.wait_reason("few", MIN_ISR)
+        self.assertEqual(move["adding"], {})
+        self.let_go("few", 1)
+        for broker in (2, 3):
+            self.assertEqual(configs.replace(self.address(broker), configs.BROKER, str(broker), {}), 0)
+        self.wait_end("few")
+        self.assertEqual(self.partitions("few")[0]["replicas"], [1, 2])
+
+    def test_records_that_cannot_be_copied_are_a_reason(self):
+        """A byte of the leader's log is wrong: the target refuses what it gets, until the byte is right again."""
+        self.create("broken", [1])
+        self.produce("broken", SOME, *SMALL)
+        folder = os.path.join(self.status()[1]["directory"], "broken-0")
+        path = os.path.join(folder, min(name for name in os.listdir(folder) if name.endswith(".log")))
+        with open(path, "r+b") as log:
+            log.seek(os.path.getsize(path) // 2)
+            byte = log.read(1)
+            log.seek(-1, os.SEEK_CUR)
+            log.write(bytes([byte[0] ^ 1]))
+            log.flush()
+            self.start_moves({("broken", 0): [2]})
+            move = self.wait_reason("broken", FETCH_ERROR)
+            self.assertEqual(move["adding"][2]["reason"], FETCH_ERROR)
+            self.assertEqual(move["adding"][2]["state"], FAILED)
+            self.assertNotEqual(move["error"], 0)
+            self.assertEqual(move["adding"][2]["error"], move["error"])
+            log.seek(-1, os.SEEK_CUR)
+            log.write(byte)
+        self.wait_end("broken")
+        self.assertEqual(self.consume("broken"), SOME)
+
+    def test_s13_a_throttle_below_the_writes_is_a_reason(self):
+        self.create("s13", [1, 2])
+        self.produce("s13", LINES[:20000], *SMALL)
+        writer = Writer(self.cluster.bootstrap, "s13", 2 * MB)
+        try:
+            self.start_moves({("s13", 0): [1, 3]}, "--throttle", str(MB))
+            move = self.wait_reason("s13", THROTTLED)
+            self.assertEqual(move["eta_ms"], -1)
+            self.assertEqual(move["adding"][3]["reason"], THROTTLED)
+            self.start_moves({("s13", 0): [1, 3]}, "--additional", "--throttle", str(5 * MB))
+            after = self.wait_move("s13", "a time left", lambda m: m["reason"] == NONE and m["eta_ms"] >= 0)
+            self.assertGreaterEqual(after["copied"], move["copied"])
+            self.assertEqual(after["started_ms"], move["started_ms"])
+            self.wait_end("s13")
+        finally:
+            self.assertEqual(writer.finish(), 0)
+
+    def test_s20_moving_is_told_apart(self):
+        self.create("moved", [1, 2, 3])
+        self.create("grown", [1, 2, 3])
+        for topic, row in (("moved", [1, 2, 4]), ("grown", [1, 2, 3, 4])):
+            self.produce(topic, SOME, *SMALL)
+            self.start_moves({(topic, 0): row}, *SLOW)
+        for topic in ("moved", "grown"):
+            # Just after the writes even they are above the throttle.
+            self.wait_move(topic, "the copy", lambda m: m["adding"][4]["state"] == COPYING and m["reason"] == NONE)
+            self.assertFalse(self.partitions(topic)[0]["under_replicated"])
+
+
+if __name__ == "__main__":
+    unittest.main()
