@@ -25,6 +25,7 @@ struct control *control_new(const struct control_config *config)
     list_init(&c->tells);
     list_init(&c->moves);
     list_init(&c->deleting);
+    list_init(&c->settled);
     list_init(&c->requests);
     list_init(&c->expanding);
     list_init(&c->answered);
@@ -361,6 +362,7 @@ void control_step(struct control *c, int64_t now_ms, const struct control_event 
 {
     control_effects_reset(out);
     control_requests_free_answered(c);
+    control_create_forget_settled(c);
     c->out = out;
     c->now_ms = now_ms;
     for (int32_t i = 0; i < count; i++) {

@@ -335,8 +335,12 @@ struct control_partition {
     struct ids removing; /* LeaderAndIsr */
     struct ids offline;  /* UpdateMetadata: replicas on dead brokers or in failed directories */
     bool is_new;         /* LeaderAndIsr */
-    int32_t stop_epoch;  /* StopReplica: leader epoch, -1 unknown, -2 topic being deleted */
-    bool is_delete;      /* StopReplica */
+    /* LeaderAndIsr, new, of a topic that is being created: what it is created with. */
+    bool has_settings;
+    const struct model_setting *settings;
+    int32_t setting_count;
+    int32_t stop_epoch; /* StopReplica: leader epoch, -1 unknown, -2 topic being deleted */
+    bool is_delete;     /* StopReplica */
 };
 
 /* Goes to the end of the receivers' queues. brokers: all live or shutting-down ones (UpdateMetadata's

@@ -144,8 +144,13 @@ struct core_topic {
     struct list grows;        /* core_op: CreatePartitions; the first may be in the write */
     struct assignment *grow;  /* partitions that the write adds, or creates the topic with */
     int32_t grow_count;
-    struct list creates; /* core_op: CreateTopics, answered when all states exist */
-    struct list deletes; /* core_op: DeleteTopics */
+    /* Until all partitions have a state, and for brokers to be told with it: what it is created with. */
+    bool has_settings;
+    struct model_setting *settings; /* owned, texts too */
+    int32_t setting_count;
+    struct list_node settled; /* control.settled */
+    struct list creates;      /* core_op: CreateTopics, answered when all states exist */
+    struct list deletes;      /* core_op: DeleteTopics */
     enum core_deletion deletion;
     bool is_queue_out;         /* the write of /admin/delete_topics/T is out */
     bool is_waiting;           /* QUEUED: for a broker to come */
@@ -275,6 +280,7 @@ struct control {
     struct list tells;
     struct list moves;
     struct list deleting;
+    struct list settled; /* topics whose settings are told: forgotten by the next step */
     struct core_write *writes;
     int32_t writes_pending;
     uint64_t next_write_id;
@@ -452,6 +458,10 @@ void control_create_written(struct control *c, struct core_topic *t,
                             const struct control_event *event);
 /* Answers the create requests of a topic whose states all exist. */
 void control_create_check(struct control *c, struct core_topic *t);
+/* The last of the partitions has a state. */
+void control_create_settle(struct control *c, struct core_topic *t);
+void control_create_forget(struct control *c, struct core_topic *t);
+void control_create_forget_settled(struct control *c);
 /* Kafka's placement without racks: ret is an array of count zeroed assignments. */
 void control_place(struct control *c, int32_t first_index, int32_t count, int32_t factor,
                    struct assignment *ret);

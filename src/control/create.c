@@ -185,6 +185,59 @@ static enum kerr layout_make(struct control *c, const struct control_new_topic *
 
 /* ---- the request ---- */
 
+static struct slice slice_keep(struct slice s)
+{
+    return slice_of(slice_dup(s), s.len);
+}
+
+static void settings_keep(struct core_topic *t, const struct control_new_topic *topic)
+{
+    t->has_settings = true;
+    t->setting_count = topic->setting_count;
+    t->settings = xalloc((size_t)MAX(topic->setting_count, 1) * sizeof *t->settings);
+    for (int32_t i = 0; i < topic->setting_count; i++) {
+        t->settings[i].key = slice_keep(topic->settings[i].key);
+        t->settings[i].value = slice_keep(topic->settings[i].value);
+    }
+}
+
+static void text_free(struct slice s)
+{
+    union {
+        const uint8_t *in;
+        uint8_t *out;
+    } view = {.in = s.ptr};
+    free(view.out);
+}
+
+void control_create_forget(struct control *c, struct core_topic *t)
+{
+    list_remove(&c->settled, &t->settled);
+    for (int32_t i = 0; i < t->setting_count; i++) {
+        text_free(t->settings[i].key);
+        text_free(t->settings[i].value);
+    }
+    free(t->settings);
+    t->settings = NULL;
+    t->setting_count = 0;
+    t->has_settings = false;
+}
+
+void control_create_settle(struct control *c, struct core_topic *t)
+{
+    if (t->has_settings && !list_has(&t->settled)) {
+        list_push_back(&c->settled, &t->settled);
+    }
+}
+
+void control_create_forget_settled(struct control *c)
+{
+    struct list_node *n = NULL;
+    while ((n = list_first(&c->settled)) != NULL) {
+        control_create_forget(c, CONTAINER_OF(n, struct core_topic, settled));
+    }
+}
+
 static void create_write(struct control *c, struct core_op *op, struct assignment *list,
                          int32_t count)
 {
@@ -196,6 +249,7 @@ static void create_write(struct control *c, struct core_op *op, struct assignmen
     t->is_unclean_election_enabled = topic->is_unclean_election_enabled;
     t->grow = list;
     t->grow_count = count;
+    settings_keep(t, topic);
     control_op_wait(op, &t->creates);
     struct model_topic *node = control_effect_array(c, 1, sizeof *node);
     *node = (struct model_topic){

@@ -170,11 +170,14 @@ static void written(struct control *c, struct core_partition *p, enum core_why w
     }
 }
 
-static void state_exists(struct core_partition *p)
+static void state_exists(struct control *c, struct core_partition *p)
 {
     if (!p->has_state) {
         p->has_state = true;
         p->topic->stateless_count--;
+    }
+    if (p->topic->stateless_count == 0) {
+        control_create_settle(c, p->topic);
     }
 }
 
@@ -186,7 +189,7 @@ static void conflict(struct control *c, struct core_partition *p, const struct c
 {
     CHECK(present != NULL);
     model_partition_state_copy(&p->state, present);
-    state_exists(p);
+    state_exists(c, p);
     if (present->controller_epoch > c->epoch) {
         control_resign(c, "a partition state was written by a newer controller");
         return;
@@ -230,7 +233,7 @@ void control_partition_written(struct control *c, struct core_write *w,
         p->state = w->state;
         w->state.isr = (struct ids){0};
         p->state.version = event->version;
-        state_exists(p);
+        state_exists(c, p);
         written(c, p, w->why);
         break;
     case CONTROL_CONFLICT:

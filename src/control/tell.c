@@ -141,6 +141,9 @@ static void content_make(struct control *c, const struct core_partition *p,
         .replicas = replicas_hold(c, p),
         .offline = offline_list(c, p),
         .stop_epoch = p->has_state ? p->state.leader_epoch : -1,
+        .has_settings = p->topic->has_settings,
+        .settings = p->topic->settings,
+        .setting_count = p->topic->setting_count,
     };
     if (p->move == NULL || !p->move->shows_target) {
         ret->adding = p->stored.adding;

@@ -150,6 +150,7 @@ void control_topic_free(struct control *c, struct core_topic *t, enum kerr error
     list_remove(&c->topic_list, &t->link);
     list_remove(&c->dirty_topics, &t->dirty);
     list_remove(&c->deleting, &t->deleting);
+    control_create_forget(c, t);
     HASH_DELETE(hh, c->topics, t);
     if (!uuid_is_zero(t->id)) {
         HASH_DELETE(hh_id, c->topics_by_id, t);

@@ -4,11 +4,35 @@
  */
 #include "broker/api/handlers.h"
 #include "broker/api/request.h"
+#include "broker/config/settings.h"
 #include "broker/metadata/metadata.h"
 #include "broker/replicas/replicas.h"
+#include "model/cluster.h"
 #include "wire/leader_and_isr.h"
 #include "wire/stop_replica.h"
 #include "wire/update_metadata.h"
+
+/* New topics come with their settings, so that these hold from the first record on. */
+static void take_settings(struct api_request *r, const struct wire_leader_and_isr_request *req)
+{
+    const struct api_parts *parts = &r->api->parts;
+    if (replicas_check_controller(parts->replicas, req->controller_epoch, req->broker_epoch) != 0) {
+        return; /* it is answered all the same */
+    }
+    for (int32_t i = 0; i < req->topic_states_count; i++) {
+        const struct wire_leader_and_isr_request_topic_states *topic = &req->topic_states[i];
+        struct model_setting *list =
+            topic->settings_count < 0 ? NULL : api_array(r, topic->settings_count, sizeof *list);
+        if (list == NULL || !model_topic_name_is_valid(topic->topic_name)) {
+            continue;
+        }
+        for (int32_t k = 0; k < topic->settings_count; k++) {
+            list[k] = (struct model_setting){.key = topic->settings[k].key,
+                                             .value = topic->settings[k].value};
+        }
+        settings_topic_created(parts->settings, topic->topic_name, list, topic->settings_count);
+    }
+}
 
 void api_handle_leader_and_isr(struct api_request *r, const void *body)
 {
@@ -16,6 +40,7 @@ void api_handle_leader_and_isr(struct api_request *r, const void *body)
     wire_leader_and_isr_response_init(&resp);
     int err = 0;
     if (api_is_allowed_on_cluster(r, AUTH_OPERATION_CLUSTER_ACTION)) {
+        take_settings(r, body);
         err = replicas_leader_and_isr(r->api->parts.replicas, body, r->version, &r->arena, &resp);
     } else {
         resp.error_code = KERR_CLUSTER_AUTHORIZATION_FAILED;

@@ -13,6 +13,7 @@
 #include "metastore/metastore.h"
 #include "metastore/path.h"
 #include "metastore/znode.h"
+#include "model/cluster.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -248,6 +249,15 @@ static void set_fill(const struct settings *s, struct config_set *set, const cha
     }
 }
 
+static struct settings_topic *topic_add(struct settings *s, struct slice name)
+{
+    struct settings_topic *topic = xalloc(sizeof *topic);
+    topic->name = slice_dup(name);
+    config_set_init(&topic->set, CONFIG_SCOPE_TOPIC, CONFIG_SOURCE_TOPIC, &s->dynamic);
+    HASH_ADD_KEYPTR(hh, s->topics, topic->name, name.len, topic);
+    return topic;
+}
+
 static void topic_fill(struct settings *s, const char *name, const struct metastore_result *result)
 {
     struct settings_topic *topic = topic_find(s, slice_str(name));
@@ -258,10 +268,7 @@ static void topic_fill(struct settings *s, const char *name, const struct metast
         return;
     }
     if (topic == NULL) {
-        topic = xalloc(sizeof *topic);
-        topic->name = xstrdup(name);
-        config_set_init(&topic->set, CONFIG_SCOPE_TOPIC, CONFIG_SOURCE_TOPIC, &s->dynamic);
-        HASH_ADD_KEYPTR(hh, s->topics, topic->name, strlen(topic->name), topic);
+        topic = topic_add(s, slice_str(name));
     }
     topic->is_listed = true;
     set_fill(s, &topic->set, name, result);
@@ -299,6 +306,25 @@ static void entity_read(struct settings *s, struct slice topic, bool is_default)
         at = metastore_path_topic_config(&path, topic);
     }
     metastore_get(s->metastore, at, NULL, NULL, entity_read_done, reading);
+}
+
+void settings_topic_created(struct settings *s, struct slice name, const struct model_setting *list,
+                            int32_t count)
+{
+    struct settings_topic *topic = topic_find(s, name);
+    bool was_known = topic != NULL;
+    if (!was_known && count == 0) {
+        return;
+    }
+    topic = was_known ? topic : topic_add(s, name);
+    struct put_target target = {s, &topic->set, topic->name};
+    config_set_clear(&topic->set);
+    for (int32_t i = 0; i < count; i++) {
+        put_stored(&target, list[i].key, list[i].value);
+    }
+    if (was_known && s->metastore != NULL) {
+        entity_read(s, name, false);
+    }
 }
 
 static void topics_listed(void *arg, const struct metastore_result *result)

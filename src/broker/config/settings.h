@@ -14,6 +14,7 @@
 #include "model/ibp.h"
 
 struct metastore;
+struct model_setting;
 struct replicas_config;
 struct replicas_rates;
 struct replicas_topic_config;
@@ -44,6 +45,14 @@ const struct config_set *settings_broker_default(const struct settings *s);
 /* The topic's effective values; an unknown topic has the broker's. Borrowed until the loop is next
  * reached. */
 const struct config_set *settings_topic(const struct settings *s, struct slice topic);
+
+/*
+ * The controller says what a new topic was created with: that holds until /config is read. What was
+ * known of a topic of this name may be of one that was deleted; but it may be newer as well, so that it
+ * is read again. Values that are not accepted are left out.
+ */
+void settings_topic_created(struct settings *s, struct slice topic,
+                            const struct model_setting *list, int32_t count);
 
 /* Settings as the replicas want them. The text in ret_config is borrowed from the caller's log_dirs. */
 void settings_fill_replicas(const struct settings *s, struct replicas_config *ret_config);

@@ -103,6 +103,21 @@ static void leaders_fill(struct wire_leader_and_isr_request *m, const struct con
     }
 }
 
+/* What the topic is created with goes to those for whom it is new. */
+static void settings_fill(struct wire_leader_and_isr_request_topic_states *to,
+                          const struct control_partition *p, struct arena *a)
+{
+    if (!p->is_new || !p->has_settings || to->settings_count >= 0) {
+        return;
+    }
+    to->settings = array(a, p->setting_count, sizeof *to->settings);
+    to->settings_count = p->setting_count;
+    for (int32_t i = 0; i < p->setting_count; i++) {
+        to->settings[i] = (struct wire_leader_and_isr_request_topic_states_settings){
+            .key = p->settings[i].key, .value = p->settings[i].value};
+    }
+}
+
 static void leader_and_isr_fill(struct wire_leader_and_isr_request *m,
                                 const struct control_send *send, const char *listener,
                                 struct arena *a)
@@ -120,6 +135,7 @@ static void leader_and_isr_fill(struct wire_leader_and_isr_request *m,
         t->partition_states_count = count;
         for (int32_t i = 0; i < count; i++) {
             leader_state(&t->partition_states[i], &send->partitions[at + i]);
+            settings_fill(t, &send->partitions[at + i], a);
         }
         at += count;
     }

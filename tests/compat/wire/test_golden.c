@@ -391,8 +391,10 @@ static void leader_and_isr_keeps_the_order_isr_epoch_replicas(void **state)
         .adding_replicas_count = 1,
         .is_new = true,
     };
-    struct wire_leader_and_isr_request_topic_states topic = {
-        .topic_name = slice_str("t"), .partition_states = &partition, .partition_states_count = 1};
+    struct wire_leader_and_isr_request_topic_states topic = {.topic_name = slice_str("t"),
+                                                             .partition_states = &partition,
+                                                             .partition_states_count = 1,
+                                                             .settings_count = -1};
     struct wire_leader_and_isr_request request;
     wire_leader_and_isr_request_init(&request);
     request.controller_id = 1;

@@ -378,7 +378,11 @@ static inline int16_t bench_update_metadata(struct bench *b, const struct bench_
     return resp->error_code;
 }
 
-static inline void bench_leader_and_isr(struct bench *b, const struct bench_partition *p)
+/* The topic comes with these settings; count -1: nothing is said of them. */
+static inline void
+bench_leader_and_isr_with(struct bench *b, const struct bench_partition *p,
+                          struct wire_leader_and_isr_request_topic_states_settings *settings,
+                          int32_t setting_count)
 {
     int32_t replicas[4];
     memcpy(replicas, p->replicas, sizeof replicas);
@@ -399,6 +403,8 @@ static inline void bench_leader_and_isr(struct bench *b, const struct bench_part
         .topic_id = p->id,
         .partition_states = &state,
         .partition_states_count = 1,
+        .settings = settings,
+        .settings_count = setting_count,
     };
     struct wire_leader_and_isr_request req;
     wire_leader_and_isr_request_init(&req);
@@ -412,6 +418,11 @@ static inline void bench_leader_and_isr(struct bench *b, const struct bench_part
     assert_non_null(resp);
     assert_int_equal(resp->error_code, 0);
     assert_int_equal(resp->topics[0].partition_errors[0].error_code, 0);
+}
+
+static inline void bench_leader_and_isr(struct bench *b, const struct bench_partition *p)
+{
+    bench_leader_and_isr_with(b, p, NULL, -1);
 }
 
 /* Stops partition 0 of "t" at that leader epoch. */

@@ -111,6 +111,62 @@ static void clients_of_a_stopped_replica_look_elsewhere(void **state)
     bench_stop(&b);
 }
 
+/* They hold from the first record on, before any broker can have read them from the metastore. */
+static void a_new_topic_comes_with_its_settings(void **state)
+{
+    (void)state;
+    struct bench b = {0};
+    bench_start(&b, NULL);
+    struct bench_partition p = {.topic = "t",
+                                .id = bench_uuid(1),
+                                .leader = BENCH_BROKER,
+                                .leader_epoch = 3,
+                                .replicas = {BENCH_BROKER},
+                                .replica_count = 1};
+    struct wire_leader_and_isr_request_topic_states_settings settings[] = {
+        {.key = slice_str("max.message.bytes"), .value = slice_str("10")},
+        {.key = slice_str("no.such.key"), .value = slice_str("1")},
+    };
+    assert_int_equal(bench_update_metadata(&b, &p), KERR_NONE);
+    bench_leader_and_isr_with(&b, &p, settings, 2);
+    assert_int_equal(config_get_number(settings_topic(b.settings, slice_str("t")),
+                                       CONFIG_TOPIC_MAX_MESSAGE_BYTES),
+                     10);
+    struct bench_produce produce = {
+        .topic = "t", .acks = 1, .version = 9, .records = bench_records(&b, 1)};
+    assert_int_equal(bench_produce(&b, &produce)->error_code, KERR_MESSAGE_TOO_LARGE);
+    bench_stop(&b);
+}
+
+/* Of a controller whose time is over nothing is taken. */
+static void settings_of_a_stale_controller_are_not_taken(void **state)
+{
+    (void)state;
+    struct bench b = {0};
+    bench_start(&b, NULL);
+    assert_int_equal(update(&b, 5, b.epoch), KERR_NONE);
+    struct wire_leader_and_isr_request_topic_states_settings setting = {
+        .key = slice_str("max.message.bytes"), .value = slice_str("10")};
+    struct wire_leader_and_isr_request_topic_states topics[] = {
+        {.topic_name = slice_str("t"), .settings = &setting, .settings_count = 1},
+        {.topic_name = slice_str("no/name"), .settings = &setting, .settings_count = 1},
+    };
+    struct wire_leader_and_isr_request req;
+    wire_leader_and_isr_request_init(&req);
+    req.controller_epoch = 4;
+    req.broker_epoch = b.epoch;
+    req.topic_states = topics;
+    req.topic_states_count = 2;
+    const struct config_set *before = settings_topic(b.settings, slice_str("t"));
+    assert_non_null(bench_call(&b, WIRE_KEY_LEADER_AND_ISR, 7, &req));
+    assert_ptr_equal(settings_topic(b.settings, slice_str("t")), before);
+    req.controller_epoch = 5;
+    assert_non_null(bench_call(&b, WIRE_KEY_LEADER_AND_ISR, 7, &req));
+    assert_ptr_not_equal(settings_topic(b.settings, slice_str("t")), before);
+    assert_ptr_equal(settings_topic(b.settings, slice_str("no/name")), before);
+    bench_stop(&b);
+}
+
 static void only_brokers_may_push(void **state)
 {
     (void)state;
@@ -147,6 +203,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(stale_controllers_and_stale_receivers_are_fenced),
         cmocka_unit_test(clients_of_a_stopped_replica_look_elsewhere),
+        cmocka_unit_test(a_new_topic_comes_with_its_settings),
+        cmocka_unit_test(settings_of_a_stale_controller_are_not_taken),
         cmocka_unit_test(only_brokers_may_push),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -186,6 +186,34 @@ static void every_broker_goes_by_the_settings_of_new_topics(void **state)
     cluster_stop(&c);
 }
 
+/* Also for a name whose old topic had others, and whoever leads: nobody waits for what is stored. */
+static void settings_hold_from_the_first_record(void **state)
+{
+    (void)state;
+    struct cluster c = {0};
+    cluster_start(&c, 3);
+    static const char *const bytes[] = {"10", "1000000", "20", "1000000"};
+    for (size_t i = 0; i < ARRAY_LEN(bytes); i++) {
+        struct wire_create_topics_request_topics_configs config = {
+            .name = slice_str("max.message.bytes"), .value = slice_str(bytes[i])};
+        struct wire_create_topics_request_topics topic = topic_of("t");
+        topic.configs = &config;
+        topic.configs_count = 1;
+        assert_int_equal(create(&c, 7, &topic, 1)->topics[0].error_code, KERR_NONE);
+        while (cluster_partition(&c, cluster_controller(&c), "t", 0) == NULL) {
+            cluster_run(&c, 1);
+        }
+        int64_t produced = cluster_produce(&c, "t", 1);
+        while (produced == -KERR_NOT_LEADER_OR_FOLLOWER ||
+               produced == -KERR_UNKNOWN_TOPIC_OR_PARTITION) {
+            produced = cluster_produce(&c, "t", 1);
+        }
+        assert_int_equal(produced, i % 2 == 0 ? -KERR_MESSAGE_TOO_LARGE : 0);
+        delete_t(&c);
+    }
+    cluster_stop(&c);
+}
+
 static void validate_only_creates_nothing(void **state)
 {
     (void)state;
@@ -228,6 +256,7 @@ int main(void)
         cmocka_unit_test(refused_topics_say_why_and_leave_the_others_alone),
         cmocka_unit_test(settings_and_placement_are_kept),
         cmocka_unit_test(every_broker_goes_by_the_settings_of_new_topics),
+        cmocka_unit_test(settings_hold_from_the_first_record),
         cmocka_unit_test(validate_only_creates_nothing),
         cmocka_unit_test(create_permission_is_needed),
     };

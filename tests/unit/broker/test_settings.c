@@ -18,6 +18,7 @@
 #include "metastore/path.h"
 #include "metastore/store.h"
 #include "metastore/znode.h"
+#include "model/cluster.h"
 #include "sim/env/sim.h"
 
 #include <stdio.h>
@@ -293,6 +294,50 @@ static void old_notifications_are_dropped(void **state)
     world_stop(&w);
 }
 
+static void a_new_topic_has_its_settings_before_they_are_read(void **state)
+{
+    (void)state;
+    static const struct model_setting list[] = {
+        {{(const uint8_t *)"retention.ms", 12}, {(const uint8_t *)"5000", 4}},
+        {{(const uint8_t *)"no.such.key", 11}, {(const uint8_t *)"1", 1}}};
+    struct world w;
+    world_start(&w);
+    world_attach(&w);
+    settings_topic_created(w.settings, slice_str("new"), list, 2);
+    assert_int_equal(topic_number(&w, "new", CONFIG_TOPIC_RETENTION_MS), 5000);
+    assert_non_null(strstr(w.log, "no.such.key"));
+    /* What is stored wins when it is read. */
+    write_node(&w, "/config/topics/new", "{\"version\":1,\"config\":{}}");
+    change_node(&w, "/config/topics/new", "{\"version\":1,\"config\":{\"retention.ms\":\"7000\"}}",
+                "topics/new");
+    (void)sim_world_run(w.world, 500, NULL, NULL);
+    assert_int_equal(topic_number(&w, "new", CONFIG_TOPIC_RETENTION_MS), 7000);
+    /* A late word about the creation does not undo it for long. */
+    settings_topic_created(w.settings, slice_str("new"), list, 1);
+    assert_int_equal(topic_number(&w, "new", CONFIG_TOPIC_RETENTION_MS), 5000);
+    (void)sim_world_run(w.world, 500, NULL, NULL);
+    assert_int_equal(topic_number(&w, "new", CONFIG_TOPIC_RETENTION_MS), 7000);
+    /* Another topic of a known name, without settings. */
+    settings_topic_created(w.settings, slice_str("new"), NULL, 0);
+    assert_int_equal(topic_number(&w, "new", CONFIG_TOPIC_RETENTION_MS), 604800000);
+    world_stop(&w);
+}
+
+static void a_new_topic_is_told_of_without_a_session_too(void **state)
+{
+    (void)state;
+    static const struct model_setting list[] = {
+        {{(const uint8_t *)"retention.ms", 12}, {(const uint8_t *)"5000", 4}}};
+    struct world w;
+    world_start(&w);
+    settings_topic_created(w.settings, slice_str("a"), NULL, 0);
+    settings_topic_created(w.settings, slice_str("b"), list, 1);
+    settings_topic_created(w.settings, slice_str("b"), list, 1);
+    assert_int_equal(topic_number(&w, "a", CONFIG_TOPIC_RETENTION_MS), 604800000);
+    assert_int_equal(topic_number(&w, "b", CONFIG_TOPIC_RETENTION_MS), 5000);
+    world_stop(&w);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -303,6 +348,8 @@ int main(void)
         cmocka_unit_test(what_cannot_be_accepted_is_ignored_and_told),
         cmocka_unit_test(values_of_an_earlier_session_are_forgotten),
         cmocka_unit_test(old_notifications_are_dropped),
+        cmocka_unit_test(a_new_topic_has_its_settings_before_they_are_read),
+        cmocka_unit_test(a_new_topic_is_told_of_without_a_session_too),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

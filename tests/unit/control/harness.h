@@ -272,6 +272,9 @@ static inline void world_sent_line(struct world *w, int32_t to, enum control_sen
         buf_put_str(b, " RR");
         text_ids(b, &p->removing);
     }
+    for (int32_t i = 0; p->is_new && i < p->setting_count; i++) {
+        buf_putf(b, " %.*s=%.*s", SLICE_ARG(p->settings[i].key), SLICE_ARG(p->settings[i].value));
+    }
     buf_put_str(b, "\n");
 }
 

@@ -3,6 +3,8 @@
  */
 #include "unit/control/harness.h"
 
+#include <stdio.h>
+
 static const char *create(struct world *w, const struct control_new_topic *topics, int32_t count,
                           bool is_validate_only)
 {
@@ -151,6 +153,43 @@ static void live_replicas_are_told_that_they_are_new(void **state)
     world_deinit(&w);
 }
 
+/* So that they hold when the first record comes; later they are whatever /config says. */
+static void settings_go_with_the_first_word_about_a_topic(void **state)
+{
+    struct world w;
+    (void)state;
+    up(&w, 3);
+    int32_t ids[] = {1, 2};
+    const struct control_new_partition lists[] = {{0, ids, 2}, {1, ids, 2}};
+    const struct model_setting settings[] = {{slice_str("retention.ms"), slice_str("5")},
+                                             {slice_str("segment.ms"), slice_str("6")}};
+    struct control_new_topic topic = {.name = slice_str("t"),
+                                      .partition_count = -1,
+                                      .replication_factor = -1,
+                                      .assignments = lists,
+                                      .assignment_count = 2,
+                                      .settings = settings,
+                                      .setting_count = 2};
+    assert_string_equal(create(&w, &topic, 1, false), "t 0 2 2\n");
+    char *sent = xstrdup(buf_text(&w.sent));
+    for (int broker = 1; broker <= 2; broker++) {
+        for (int i = 0; i < 2; i++) {
+            char line[96];
+            (void)snprintf(line, sizeof line,
+                           "%d new t-%d leader 1 epoch 0 RS[1,2] retention.ms=5 segment.ms=6\n",
+                           broker, i);
+            assert_non_null(strstr(sent, line));
+        }
+    }
+    free(sent);
+    buf_clear(&w.sent);
+    assert_int_equal(world_alter(&w, "t", 0, "1,2,3"), 0);
+    world_run(&w);
+    assert_non_null(strstr(buf_text(&w.sent), "3 new t-0 leader 1"));
+    assert_null(strstr(buf_text(&w.sent), "retention.ms"));
+    world_deinit(&w);
+}
+
 static void a_name_that_is_being_created_is_taken(void **state)
 {
     struct world w;
@@ -215,6 +254,7 @@ int main(void)
         cmocka_unit_test(validation_alone_writes_nothing),
         cmocka_unit_test(placement_is_even_and_distinct),
         cmocka_unit_test(live_replicas_are_told_that_they_are_new),
+        cmocka_unit_test(settings_go_with_the_first_word_about_a_topic),
         cmocka_unit_test(a_name_that_is_being_created_is_taken),
         cmocka_unit_test(a_topic_that_somebody_else_created_is_taken_over),
         cmocka_unit_test(a_creation_that_takes_too_long_is_answered_and_goes_on),

@@ -118,6 +118,34 @@ static void leader_and_isr_carries_the_triple(void **state)
     buf_deinit(&b);
 }
 
+/* Of a topic that is being created, and only with a partition that is new. */
+static void leader_and_isr_carries_settings_of_new_topics(void **state)
+{
+    (void)state;
+    static const struct model_setting settings[] = {
+        {{(const uint8_t *)"retention.ms", 12}, {(const uint8_t *)"5", 1}}};
+    struct buf b;
+    struct arena a;
+    arena_init(&a, 1 << 20);
+    struct control_partition list[] = {partition("x", 0), partition("x", 1), partition("y", 0),
+                                       partition("z", 1)};
+    for (size_t i = 0; i < ARRAY_LEN(list); i++) {
+        list[i].has_settings = true;
+        list[i].settings = settings;
+        list[i].setting_count = i < 3;
+    }
+    struct reader r = encode(&b, CONTROL_SEND_LEADER_AND_ISR, list, 4, 7);
+    struct wire_leader_and_isr_request m;
+    assert_int_equal(wire_leader_and_isr_request_decode(&m, &r, 7, &a), 0);
+    assert_int_equal(m.topic_states[0].settings_count, 1);
+    assert_true(slice_equal_str(m.topic_states[0].settings[0].key, "retention.ms"));
+    assert_true(slice_equal_str(m.topic_states[0].settings[0].value, "5"));
+    assert_int_equal(m.topic_states[1].settings_count, -1); /* not new */
+    assert_int_equal(m.topic_states[2].settings_count, 0);  /* without any, which is told too */
+    arena_deinit(&a);
+    buf_deinit(&b);
+}
+
 static void stop_replica_carries_epoch_and_deletion(void **state)
 {
     (void)state;
@@ -329,6 +357,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(leader_and_isr_carries_the_triple),
+        cmocka_unit_test(leader_and_isr_carries_settings_of_new_topics),
         cmocka_unit_test(stop_replica_carries_epoch_and_deletion),
         cmocka_unit_test(update_metadata_carries_all_brokers),
         cmocka_unit_test(answers_come_back_flat),

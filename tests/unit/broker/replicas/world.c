@@ -725,6 +725,7 @@ int16_t world_send(struct world *w, int32_t to, const struct world_partition *p)
         .topic_id = copy.topic_id,
         .partition_states = &state,
         .partition_states_count = 1,
+        .settings_count = -1,
     };
     struct wire_leader_and_isr_request req;
     wire_leader_and_isr_request_init(&req);
