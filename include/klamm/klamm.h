@@ -264,7 +264,9 @@ struct klamm_partition_results {
 /*
  * AlterPartitionReassignments. Success means accepted, not done. Results: one for each target, in
  * the order of the targets; without targets, what the server names, in its order. A partition named
- * twice is KLAMM_ERR_ARGUMENT.
+ * twice is KLAMM_ERR_ARGUMENT. A submission without a job's name, and an undo, are not repeated by
+ * themselves after a lost connection: KLAMM_ERR_CONNECT then means "perhaps". With a name the answer to
+ * the repetition may be 92 (DUPLICATE_RESOURCE): the job is there.
  */
 KLAMM_API int klamm_alter_reassignments(struct klamm_client *client,
                                         const struct klamm_alter *alter,

@@ -445,29 +445,42 @@ int cli_moves_cancel(struct cli_moves *run)
 }
 
 /* One request a job: it says all settings of the job anew. */
+static int set_job(struct cli_moves *run, struct klamm_alter *alter, const struct klamm_job *job)
+{
+    struct buf *out = &run->terminal->out;
+    struct klamm_error err = {0};
+    struct klamm_partition_results *results = NULL;
+    alter->job = job->id;
+    alter->is_one_at_a_time = job->is_one_at_a_time;
+    int code = klamm_alter_reassignments(run->session->client, alter, &results, &err);
+    if (run->options.is_json) {
+        buf_put_str(out, "{\"id\":");
+        cli_text_put_json(out, job->id);
+        buf_putf(out, ",\"code\":%" PRId32 ",\"message\":", err.code);
+        cli_text_put_json(out, code == 0 ? NULL : err.message);
+        buf_put_str(out, "}");
+    } else if (code == 0) {
+        buf_putf(out, "Job %s is changed.\n", job->id);
+    }
+    klamm_partition_results_free(results);
+    return code == 0 ? CLI_EXIT_OK : cli_session_fail(run->session, &err);
+}
+
 static int set_jobs(struct cli_moves *run, struct klamm_alter *alter)
 {
     struct buf *out = &run->terminal->out;
-    struct cli_moves_counts counts = {0};
     int exit_code = CLI_EXIT_OK;
     int32_t count = 0;
     buf_put_str(out, run->options.is_json ? "{\"jobs\":[" : "");
     for (int32_t i = 0; i < run->moves->job_count; i++) {
         const struct klamm_job *job = &run->moves->jobs[i];
         bool is_chosen = run->options.job == NULL || strcmp(job->id, run->options.job) == 0;
-        if (!is_open(job) || !is_chosen) {
-            continue;
+        if (is_open(job) && is_chosen) {
+            buf_put_str(out, run->options.is_json && count > 0 ? "," : "");
+            int sent = set_job(run, alter, job);
+            exit_code = sent == CLI_EXIT_OK ? exit_code : sent;
+            count++;
         }
-        alter->job = job->id;
-        alter->is_one_at_a_time = job->is_one_at_a_time;
-        buf_put_str(out, run->options.is_json && count > 0 ? "," : "");
-        counts = (struct cli_moves_counts){0};
-        if (!run->options.is_json) {
-            buf_putf(out, "Job %s: ", job->id);
-        }
-        int sent = cli_moves_change_send(run, alter, "changed", &counts);
-        exit_code = sent == CLI_EXIT_OK ? exit_code : sent;
-        count++;
     }
     buf_put_str(out, run->options.is_json ? "]}\n" : count == 0 ? "There is no job.\n" : "");
     return exit_code;

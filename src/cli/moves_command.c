@@ -180,7 +180,7 @@ static const struct cli_command undo_command = {
     "\n"
     "Examples:\n"
     "  klamm moves undo plan.rollback.json\n"
-    "  klamm moves undo --job drain-6 --throttle 50MB\n"
+    "  klamm moves undo --job drain-6\n"
     "\n" EXIT_TEXT,
     undo_options,
     ARRAY_LEN(undo_options)};

@@ -15,12 +15,14 @@
 #include <stdlib.h>
 #include <time.h>
 
-#define SAMPLE_MS     1000       /* between two looks at sizes, for the rate of writes */
-#define REQUEST_BYTES (16 << 20) /* of one request; a longer plan becomes several jobs */
-#define JOB_NAME_SIZE 64
-#define JOB_NAME_MAX  48  /* as given; parts of a long plan get a number behind it */
-#define FAILURES_MAX  100 /* told one by one */
-#define ENTRY_BYTES   16  /* of a request, besides the topic's name and the list */
+#define SAMPLE_MS      1000       /* between two looks at sizes, for the rate of writes */
+#define REQUEST_BYTES  (16 << 20) /* of one request; a longer plan becomes several jobs */
+#define JOB_NAME_SIZE  64
+#define JOB_NAME_MAX   48  /* as given; parts of a long plan get a number behind it */
+#define FAILURES_MAX   100 /* told one by one */
+#define CODE_TIMED_OUT 7
+#define CODE_DUPLICATE 92
+#define ENTRY_BYTES    16 /* of a request, besides the topic's name and the list */
 
 void cli_moves_start_init(struct cli_moves_start *start, struct cli_moves *run, const char *file)
 {
@@ -139,6 +141,13 @@ static struct cli_plan_rules rules_of(const struct cli_moves_start *start)
                                    .allows_down_targets = options->allows_down_targets};
 }
 
+static int set_error(struct klamm_error *err, const char *message)
+{
+    *err = (struct klamm_error){.code = KLAMM_ERR_ARGUMENT};
+    snprintf(err->message, sizeof err->message, "%s", message);
+    return err->code;
+}
+
 /* Against the cluster. Returns the library's code. */
 static int check_with_cluster(struct cli_moves_start *start, const struct cli_plan_rules *rules,
                               struct klamm_error *err)
@@ -155,6 +164,10 @@ static int check_with_cluster(struct cli_moves_start *start, const struct cli_pl
     }
     if (code != 0) {
         return code;
+    }
+    if (start->run->options.job != NULL &&
+        cli_moves_job(start->run, start->run->options.job) != NULL) {
+        return set_error(err, "there is a job of this name already");
     }
     copy_running(start);
     struct cli_plan_view view = {.cluster = start->run->cluster,
@@ -353,24 +366,23 @@ static void make_job_name(const struct cli_moves_start *start, char name[JOB_NAM
              (uint32_t)env_random_u64(env));
 }
 
+/* The library has sent the submission again, as long as the time allowed, and the name makes sure that it is
+ * one: whether there is a job of this name says whether it was accepted. */
 static bool is_doubtful(int code)
 {
-    return code == KLAMM_ERR_TIMEOUT || code == KLAMM_ERR_CONNECT || code == 7;
+    return code == KLAMM_ERR_TIMEOUT || code == KLAMM_ERR_CONNECT || code == CODE_TIMED_OUT ||
+           code == CODE_DUPLICATE;
 }
 
-/* Whether the job of an unanswered submission is there; asks once more, with all patience. */
-static int find_unanswered(struct cli_moves_start *start, const char *job, bool *ret_is_there)
+/* Nobody can say whether the submission was accepted. */
+static int unknown_outcome(struct cli_moves_start *start, const char *job, const char *message)
 {
-    struct cli_moves *run = start->run;
-    struct klamm_error err = {0};
-    if (cli_moves_refresh(run, &err) != 0) {
-        buf_putf(&run->terminal->err,
-                 "klamm: %s\nJob %s may have been accepted all the same: see klamm moves status.\n",
-                 err.message, job);
-        return CLI_EXIT_FAILED;
-    }
-    *ret_is_there = cli_moves_job(run, job) != NULL;
-    return CLI_EXIT_OK;
+    buf_putf(&start->run->terminal->err,
+             "klamm: %s\nJob %s may have been accepted all the same: see klamm moves status. The "
+             "rollback file stays.\n",
+             message, job);
+    start->is_doubtful = true;
+    return CLI_EXIT_FAILED;
 }
 
 struct outcome {
@@ -406,33 +418,42 @@ static void print_results(struct cli_moves_start *start,
     }
 }
 
+/* The answer is lost; the list of jobs tells how many moves were accepted. */
+static int settle_doubt(struct cli_moves_start *start, const char *job,
+                        const struct klamm_error *err, struct outcome *outcome)
+{
+    struct cli_moves *run = start->run;
+    struct klamm_error problem = {0};
+    if (cli_moves_refresh(run, &problem) != 0) {
+        return unknown_outcome(start, job, problem.message);
+    }
+    const struct klamm_job *found = cli_moves_job(run, job);
+    if (found == NULL) {
+        return unknown_outcome(start, job, err->message); /* it may still be on its way */
+    }
+    buf_put_str(&run->terminal->err,
+                "The answer got lost, but the job is there: its moves were accepted.\n");
+    outcome->accepted += found->moves_total;
+    outcome->failed += MAX(start->alter.target_count - found->moves_total, 0);
+    return CLI_EXIT_OK;
+}
+
 /* Sends a part of the targets as one job. */
 static int send_part(struct cli_moves_start *start, const char *job, struct outcome *outcome)
 {
     struct cli_moves *run = start->run;
     struct klamm_partition_results *results = NULL;
     struct klamm_error err = {0};
-    bool is_there = false;
     int code = klamm_alter_reassignments(run->session->client, &start->alter, &results, &err);
     if (code == KLAMM_ERR_INTERRUPTED) {
+        start->is_doubtful = true;
         buf_putf(&run->terminal->err,
                  "Interrupted. Job %s may have been accepted: see klamm moves status.\n", job);
         return CLI_EXIT_INTERRUPTED;
     }
-    if (is_doubtful(code) && run->moves->is_klamm) {
-        int exit_code = find_unanswered(start, job, &is_there);
-        if (exit_code != CLI_EXIT_OK) {
-            return exit_code;
-        }
-    }
-    if (code != 0 && !is_there) {
-        return cli_session_fail(run->session, &err);
-    }
-    if (is_there) {
-        buf_put_str(&run->terminal->err,
-                    "The answer got lost, but the job is there: its moves were accepted.\n");
-        outcome->accepted += start->alter.target_count;
-        return CLI_EXIT_OK;
+    if (code != 0) {
+        return is_doubtful(code) ? settle_doubt(start, job, &err, outcome)
+                                 : cli_session_fail(run->session, &err);
     }
     print_results(start, results, outcome);
     klamm_partition_results_free(results);
@@ -505,6 +526,6 @@ int cli_moves_start_send(struct cli_moves_start *start, bool *ret_accepted)
     }
     start->alter.job = NULL;
     print_sent(start, name, &outcome);
-    *ret_accepted = outcome.accepted > 0 || exit_code == CLI_EXIT_INTERRUPTED;
+    *ret_accepted = outcome.accepted > 0 || start->is_doubtful;
     return exit_code == CLI_EXIT_OK && outcome.failed > 0 ? CLI_EXIT_FAILED : exit_code;
 }

@@ -25,6 +25,7 @@ struct cli_moves_start {
     struct cli_estimate *estimate;
     struct klamm_target *targets; /* what is to be sent; borrows from the plan */
     int32_t target_count;
+    bool is_doubtful; /* something was sent, and nobody knows whether it was accepted */
 };
 
 void cli_moves_start_init(struct cli_moves_start *start, struct cli_moves *run, const char *file);

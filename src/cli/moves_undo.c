@@ -130,9 +130,10 @@ static int undo_job(struct cli_moves *run)
     struct klamm_error err = {0};
     struct klamm_alter alter = {.action = KLAMM_ACTION_UNDO, .job = run->options.job};
     struct cli_moves_counts counts = {0};
-    int exit_code = cli_moves_settings(run, &alter);
-    if (exit_code != CLI_EXIT_OK) {
-        return exit_code;
+    if (run->options.throttle != NULL || run->options.priority != NULL) {
+        return cli_session_usage(run->session, run->command,
+                                 "a job is undone at its own rate and priority: klamm moves set "
+                                 "changes them");
     }
     if (cli_moves_open(run, &err) != 0) {
         return cli_session_fail(run->session, &err);
@@ -143,7 +144,7 @@ static int undo_job(struct cli_moves *run)
     if (cli_moves_job(run, run->options.job) == NULL) {
         return cli_moves_fail(run, "there is no job \"%.100s\"", run->options.job);
     }
-    exit_code = cli_moves_change_send(run, &alter, "undone", &counts);
+    int exit_code = cli_moves_change_send(run, &alter, "undone", &counts);
     buf_put_str(&run->terminal->out, run->options.is_json ? "\n" : "");
     return exit_code;
 }

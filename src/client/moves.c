@@ -192,16 +192,21 @@ static void put_extensions(const struct klamm_alter *alter,
     request->validate_only = alter->is_trial;
 }
 
+static bool may_repeat(const struct klamm_alter *alter)
+{
+    return alter->action == KLAMM_ACTION_SUBMIT ? alter->job != NULL
+                                                : alter->action != KLAMM_ACTION_UNDO;
+}
+
 int klamm_alter_reassignments(struct klamm_client *client, const struct klamm_alter *alter,
                               struct klamm_partition_results **ret_results, struct klamm_error *err)
 {
     struct wire_alter_partition_reassignments_request request;
     struct wire_alter_partition_reassignments_response response;
-    /* Sent twice, a submission could make two jobs, unless the name says that they are one. */
+    /* Sent twice, a submission could make two jobs; with a name the second one is refused (92). */
     struct client_call call = {.key = WIRE_KEY_ALTER_PARTITION_REASSIGNMENTS,
                                .target = CLIENT_TARGET_CONTROLLER,
-                               .is_repeatable = alter->action != KLAMM_ACTION_SUBMIT &&
-                                                alter->action != KLAMM_ACTION_UNDO,
+                               .is_repeatable = may_repeat(alter),
                                .request = &request,
                                .response = &response,
                                .code_of = altered_code};

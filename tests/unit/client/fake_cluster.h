@@ -110,10 +110,12 @@ struct fake_cluster {
     struct wire_alter_partition_reassignments_request last_alter; /* numbers only */
     bool is_stock;                                                /* Apache Kafka: knows no tags */
     bool queues;                                                  /* submitted moves wait */
-    bool forgets_answers;  /* a submission is carried out, and its connection closed */
-    bool does_not_advance; /* bytes do not arrive */
-    bool ends_elsewhere;   /* submitted moves are cancelled at once, by somebody else */
-    char last_job[64];     /* of the last alter request; "" = none */
+    bool forgets_answers;     /* a submission is carried out, and its connection closed */
+    bool does_not_advance;    /* bytes do not arrive */
+    bool keeps_silent;        /* one request to be dropped is not answered instead ... */
+    struct net_request *held; /* ... and kept here */
+    bool ends_elsewhere;      /* submitted moves are cancelled at once, by somebody else */
+    char last_job[64];        /* of the last alter request; "" = none */
     struct fake_ids last_brokers;
     struct fake_job jobs[FAKE_JOBS];
     char racks[FAKE_BROKERS][8]; /* "" = none */
@@ -718,6 +720,11 @@ static inline void fake_on_request(void *arg, struct net_request *request)
         fake_answer(&q);
         net_close_conn(request);
         buf_deinit(&q.out);
+    } else if (q.header.api_key == f->drop_key && f->drops > 0 && f->keeps_silent) {
+        f->drops--;
+        CHECK(f->held == NULL);
+        f->held = request;
+        buf_deinit(&q.out);
     } else if (q.header.api_key == f->drop_key && f->drops > 0) {
         f->drops--;
         net_close_conn(request);
@@ -763,6 +770,9 @@ static inline struct fake_cluster *fake_cluster_new(void)
 static inline void fake_close_all(void *arg)
 {
     struct fake_cluster *f = arg;
+    if (f->held != NULL) {
+        net_no_response(f->held);
+    }
     for (int32_t i = 0; i < FAKE_BROKERS; i++) {
         if (f->brokers[i].server != NULL) {
             net_server_close(f->brokers[i].server);

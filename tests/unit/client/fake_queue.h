@@ -156,6 +156,12 @@ static inline void fake_queue_alter(struct fake_request *q,
                                     const struct wire_alter_partition_reassignments_request *m,
                                     struct wire_alter_partition_reassignments_response *r)
 {
+    if (m->action == 1 && m->job.len > 0 &&
+        fake_job_find(q->cluster, q->cluster->last_job) != NULL) {
+        r->error_code = KERR_DUPLICATE_RESOURCE;
+        r->error_message = slice_str("there is a job of this name");
+        return;
+    }
     fake_queue_jobs(q->cluster, m);
     r->job = m->job;
     if (m->topics_count == 0) {

@@ -219,20 +219,30 @@ static void stock_controller_starts_nothing(void **state)
     pthread_mutex_unlock(&x->cluster->lock);
 }
 
-/* What was carried out though the answer got lost must not be done a second time. */
-static void submission_is_not_repeated(void **state)
+/* What was carried out though the answer got lost must not be done a second time: without a name it is not
+ * sent again, with one the second is refused. */
+static void submission_is_not_done_twice(void **state)
 {
     struct fake_fixture *x = *state;
     struct klamm_target target = {.topic = "foo", .partition = 1, .replicas = {far, 3}};
     struct klamm_alter alter = {
-        .targets = &target, .target_count = 1, .action = KLAMM_ACTION_SUBMIT, .job = "j1"};
+        .targets = &target, .target_count = 1, .action = KLAMM_ACTION_SUBMIT};
     struct klamm_partition_results *results = NULL;
     x->cluster->forgets_answers = true;
     assert_int_equal(klamm_alter_reassignments(x->client, &alter, &results, &x->err),
                      KLAMM_ERR_CONNECT);
     pthread_mutex_lock(&x->cluster->lock);
     assert_int_equal(x->cluster->counts[WIRE_KEY_ALTER_PARTITION_REASSIGNMENTS], 1);
+    x->cluster->forgets_answers = true;
+    pthread_mutex_unlock(&x->cluster->lock);
+    alter.job = "j1";
+    assert_int_equal(klamm_alter_reassignments(x->client, &alter, &results, &x->err),
+                     KERR_DUPLICATE_RESOURCE);
+    assert_string_equal(x->err.message, "DUPLICATE_RESOURCE: there is a job of this name");
+    pthread_mutex_lock(&x->cluster->lock);
+    assert_int_equal(x->cluster->counts[WIRE_KEY_ALTER_PARTITION_REASSIGNMENTS], 3);
     assert_string_equal(x->cluster->jobs[0].id, "j1");
+    assert_string_equal(x->cluster->jobs[1].id, "");
     pthread_mutex_unlock(&x->cluster->lock);
 }
 
@@ -267,7 +277,7 @@ int main(void)
         FAKE_TEST(submission_says_how),
         FAKE_TEST(selected_moves_are_answered_one_by_one),
         FAKE_TEST(stock_controller_starts_nothing),
-        FAKE_TEST(submission_is_not_repeated),
+        FAKE_TEST(submission_is_not_done_twice),
         FAKE_TEST(leaders_are_elected),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
