@@ -229,6 +229,8 @@ static void partition_answered(struct replicas_partition *p,
     follow_marks(p, a->high_watermark, a->log_start_offset);
     if (replicas_limit_pauses(p)) {
         replicas_fetch_pause(p);
+    } else {
+        replicas_fetch_choose(p);
     }
 }
 

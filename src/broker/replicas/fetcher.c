@@ -19,6 +19,7 @@
 #define FETCH_CONNECT_MS    10000
 #define FETCH_ANSWER_SPARE  (4 << 20)  /* beyond the records: headers of many partitions */
 #define FETCH_ANSWER_BATCH  (64 << 20) /* one batch may be larger than the limits */
+#define LONG_COPY_ANSWERS   8          /* full ones in a row make a long copy */
 #define DELAY_FIRST_MS      20         /* of a refused partition, doubled each time */
 #define DELAY_DOUBLINGS_MAX 16
 #define FETCH_SESSION_LAST  INT32_MAX
@@ -302,13 +303,41 @@ void replicas_fetch_pause(struct replicas_partition *p)
     set_state(p, REPLICAS_FETCH_PAUSED);
 }
 
-/* abs(31 * hash(topic) + partition) mod fetchers, in Java's arithmetic. */
+/* abs(31 * hash(topic) + partition) mod fetchers, in Java's arithmetic. Long copies have as many fetchers
+ * of their own behind those. */
 static int32_t fetcher_index(const struct replicas_partition *p)
 {
+    int32_t fetchers = p->replicas->config.fetchers;
     uint32_t hash = 31 * (uint32_t)p->key.topic->java_hash + (uint32_t)replicas_partition_index(p);
     int32_t value = (int32_t)hash;
     uint32_t magnitude = value < 0 ? 0u - hash : hash;
-    return (int32_t)((magnitude & INT32_MAX) % (uint32_t)p->replicas->config.fetchers);
+    int32_t index = (int32_t)((magnitude & INT32_MAX) % (uint32_t)fetchers);
+    return p->fetch.is_long_copy ? fetchers + index : index;
+}
+
+void replicas_fetch_choose(struct replicas_partition *p)
+{
+    struct replicas *r = p->replicas;
+    int64_t long_bytes = (int64_t)LONG_COPY_ANSWERS * r->config.fetch_partition_bytes_max;
+    bool is_long =
+        p->fetch.lag > 0 && (p->fetch.is_long_copy || p->fetch.streak_bytes >= long_bytes);
+    if (is_long == p->fetch.is_long_copy || p->fetch.state != REPLICAS_FETCH_ON) {
+        return;
+    }
+    p->fetch.is_long_copy = is_long;
+    struct replicas_fetcher *from = p->fetch.fetcher;
+    struct replicas_fetcher *to = fetcher_get(r, from->broker, fetcher_index(p));
+    if (to == NULL) {
+        p->fetch.is_long_copy = !is_long; /* the leader's address is unknown just now */
+        return;
+    }
+    set_state(p, REPLICAS_FETCH_OFF);
+    p->fetch.fetcher = to;
+    set_state(p, REPLICAS_FETCH_ON);
+    step_soon(to);
+    if (is_unused(from)) {
+        replicas_drain_soon(r);
+    }
 }
 
 /* Below this level a fetch does not say where the logs part: that is asked for first. A log without
@@ -608,7 +637,9 @@ static void send_fetch(struct replicas_fetcher *f)
     bool is_opening = f->session_id == 0 && !f->is_session_refused;
     req.max_wait_ms = is_opening ? 0 : r->config.fetch_wait_max_ms;
     req.min_bytes = r->config.fetch_min_bytes;
-    req.max_bytes = r->config.fetch_response_bytes_max;
+    /* A long copy needs no larger answers than its pieces: the loop has others to serve. */
+    req.max_bytes = f->index >= r->config.fetchers ? r->config.fetch_catch_up_bytes_max
+                                                   : r->config.fetch_response_bytes_max;
     req.session_id = f->session_id;
     req.session_epoch = take_session_epoch(f);
     req.rack_id = slice_of("", 0);

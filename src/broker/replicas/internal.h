@@ -121,6 +121,7 @@ struct replicas_fetch {
     bool is_parted;         /* EPOCH comes before ON: it is not known where the logs part */
     bool is_far_behind;     /* the last answer was full: ask for more at a time */
     int64_t streak_bytes;   /* of answers in a row that were full, or left it behind */
+    bool is_long_copy;      /* goes over the fetcher for those */
     bool is_asked;          /* part of the request under way that is no Fetch */
     int64_t sent_offset;    /* what the request under way, or the session, says */
     int32_t sent_epoch;     /* ditto: the leader epoch */
@@ -418,6 +419,9 @@ void replicas_fetch_delay(struct replicas_partition *p);
 void replicas_fetch_delay_ms(struct replicas_partition *p, int64_t delay_ms);
 /* Its offsets changed: the next request says so. */
 void replicas_fetch_touch(struct replicas_partition *p);
+/* After an answer: takes a copy that turned out long to a fetcher of its own, where it holds up nobody in
+ * sync, and back when it is through. */
+void replicas_fetch_choose(struct replicas_partition *p);
 /* Out of range: asks the leader, state is LATEST or EARLIEST. */
 void replicas_fetch_ask(struct replicas_partition *p, enum replicas_fetch_state state);
 /* Into the requests, after what has to be asked before that. */

@@ -37,6 +37,7 @@ void cluster_broker_start(struct cluster_broker *b)
         {"replica.fetch.backoff.ms", "100"},    {"controlled.shutdown.retry.backoff.ms", "200"},
         {"auto.create.topics.enable", "false"}, {"log.segment.delete.delay.ms", "1000"},
         {"min.insync.replicas", "1"},           {"log.segment.bytes", "16384"},
+        {"replica.fetch.max.bytes", "1024"},
     };
     struct cluster *c = b->cluster;
     CHECK(b->broker == NULL);

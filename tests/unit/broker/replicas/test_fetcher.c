@@ -72,6 +72,41 @@ static void follower_copies_byte_for_byte(void **state)
     world_free(w);
 }
 
+/* It would hold up those in sync, and with them their writers. */
+static void long_copy_has_a_connection_of_its_own(void **state)
+{
+    (void)state;
+    struct world *w = world_new(43, 2);
+    w->catch_up_lag_bytes = w->copy_cached_bytes_max = 100 << 20;
+    w->fetch_catch_up_bytes_max = 50000;
+    world_start(w, 1);
+    world_start(w, 2);
+    struct world_partition *tail = world_create(w, "orders", 0, both, 2);
+    struct world_partition *long_one = world_create(w, "orders", 1, both, 1);
+    for (int i = 0; i < 100; i++) {
+        append(w, long_one, 1000);
+    }
+    append(w, tail, 1);
+    world_await_end(w, 2, tail, 1);
+    long_one->replicas[1] = long_one->adding[0] = 2;
+    long_one->replica_count = 2;
+    long_one->adding_count = 1;
+    world_announce(w, long_one, true);
+    const struct world_session *sessions = w->brokers[1].sessions;
+    for (int ms = 0; ms < 5000 && sessions[WORLD_SESSIONS + 2].count == 0; ms++) {
+        world_pass(w, 1);
+    }
+    assert_int_equal(sessions[WORLD_SESSIONS + 2].count, 1);
+    assert_int_equal(sessions[2].count, 1);
+    assert_int_equal(metrics_of(w).fetchers, 2);
+    world_await_isr(w, long_one, 2);
+    world_pass(w, 1000);
+    assert_int_equal(sessions[2].count, 2);
+    assert_int_equal(metrics_of(w).fetchers, 1);
+    world_assert_same_log(w, 1, 2, long_one);
+    world_free(w);
+}
+
 /* 40 idle partitions and a busy one: requests after the first name about one partition each. */
 static void session_names_only_what_changed(void **state)
 {
@@ -317,6 +352,7 @@ int main(void)
         cmocka_unit_test(session_names_only_what_changed),
         cmocka_unit_test(idle_partitions_cost_one_request_a_wait),
         cmocka_unit_test(added_partition_is_fetched_at_once),
+        cmocka_unit_test(long_copy_has_a_connection_of_its_own),
         cmocka_unit_test(leader_without_sessions_gets_full_requests),
         cmocka_unit_test(follower_goes_on_after_the_leader_restarts),
         cmocka_unit_test(refused_partition_does_not_stop_the_others),

@@ -213,7 +213,7 @@ static void read_item(struct world_session *s, struct world_item *item, struct r
         .topic = slice_str(p == NULL ? "gone" : p->topic),
         .topic_id = item->topic_id,
         .partition = item->partition,
-        .replica_id = s->id,
+        .replica_id = s->id % WORLD_SESSIONS,
         .current_leader_epoch = item->leader_epoch,
         .last_fetched_epoch = item->last_epoch,
         .fetch_offset = item->offset,
@@ -373,7 +373,10 @@ static void answer_fetch(struct world_broker *b, struct net_request *request,
                          const struct wire_fetch_request *req)
 {
     int32_t follower = header->api_version >= 15 ? req->replica_state.replica_id : req->replica_id;
-    struct world_session *s = &b->sessions[follower];
+    struct replicas_config config;
+    replicas_config_default(&config);
+    bool is_long = req->max_bytes != config.fetch_response_bytes_max;
+    struct world_session *s = &b->sessions[is_long ? WORLD_SESSIONS + follower : follower];
     b->world->fetch_version = header->api_version;
     if (s->parked != NULL) {
         assert_true(session_try(s, true));
@@ -549,7 +552,7 @@ static void on_request(void *arg, struct net_request *request)
 static void on_orphan(void *arg, struct net_request *request)
 {
     struct world_broker *b = arg;
-    for (int32_t i = 0; i <= WORLD_BROKERS_MAX; i++) {
+    for (int32_t i = 0; i < 2 * WORLD_SESSIONS; i++) {
         if (b->sessions[i].parked == request) {
             session_end_wait(&b->sessions[i]);
         }
@@ -635,7 +638,7 @@ void world_start(struct world *w, int32_t id)
     env_timer_init(&b->puts_timer, env, puts_due, b);
     open_replicas(b, env);
     replicas_accept_records(b->replicas); /* nobody counts on anything before the first order */
-    for (int32_t i = 0; i <= WORLD_BROKERS_MAX; i++) {
+    for (int32_t i = 0; i < 2 * WORLD_SESSIONS; i++) {
         b->sessions[i] = (struct world_session){.id = i, .broker = b};
         env_timer_init(&b->sessions[i].timer, env, session_timeout, &b->sessions[i]);
     }
@@ -664,7 +667,7 @@ void world_kill(struct world *w, int32_t id)
 {
     struct world_broker *b = &w->brokers[id];
     net_server_close(b->server);
-    for (int32_t i = 0; i <= WORLD_BROKERS_MAX; i++) {
+    for (int32_t i = 0; i < 2 * WORLD_SESSIONS; i++) {
         struct net_request *parked = b->sessions[i].parked;
         session_end_wait(&b->sessions[i]);
         if (parked != NULL) {

@@ -11,6 +11,7 @@
 #include "sim/env/sim.h"
 
 #define WORLD_BROKERS_MAX    4
+#define WORLD_SESSIONS       (WORLD_BROKERS_MAX + 1)
 #define WORLD_PARTITIONS_MAX 64
 #define WORLD_ITEMS_MAX      128
 
@@ -66,7 +67,8 @@ struct world_broker {
     struct replicas *replicas; /* NULL while down */
     struct net_server *server;
     uint16_t port;
-    struct world_session sessions[WORLD_BROKERS_MAX + 1]; /* by follower */
+    /* By follower, for all but long copies; then by follower, for those. */
+    struct world_session sessions[2 * WORLD_SESSIONS];
     int32_t fetch_requests;
     int32_t fetch_partitions; /* named in them */
     int16_t refuse_error;     /* answer fetches of refuse_partition with it, 0 = do not */
