@@ -675,7 +675,8 @@ static inline void fake_alter_settings(struct fake_request *q)
 
 /* ---- the servers ---- */
 
-static inline void fake_answer(struct fake_request *q)
+/* NULL: what no test asks for. */
+static inline void (*fake_handler(int16_t key))(struct fake_request *q)
 {
     static void (*const handlers[])(struct fake_request * q) = {
         [WIRE_KEY_METADATA] = fake_metadata,
@@ -689,8 +690,12 @@ static inline void fake_answer(struct fake_request *q)
         [WIRE_KEY_ALTER_PARTITION_REASSIGNMENTS] = fake_alter,
         [WIRE_KEY_LIST_PARTITION_REASSIGNMENTS] = fake_list,
     };
-    CHECK(q->header.api_key < (int16_t)ARRAY_LEN(handlers) && handlers[q->header.api_key] != NULL);
-    handlers[q->header.api_key](q);
+    return key >= 0 && key < (int16_t)ARRAY_LEN(handlers) ? handlers[key] : NULL;
+}
+
+static inline void fake_answer(struct fake_request *q)
+{
+    fake_handler(q->header.api_key)(q);
 }
 
 static inline void fake_on_request(void *arg, struct net_request *request)
@@ -701,7 +706,12 @@ static inline void fake_on_request(void *arg, struct net_request *request)
     struct reader r;
     pthread_mutex_lock(&f->lock);
     reader_init(&r, slice_of(request->frame->data, request->frame->len));
-    CHECK(wire_request_header_read(&q.header, &r) == 0);
+    /* A client of another test may still look for a broker that had our port before us. */
+    if (wire_request_header_read(&q.header, &r) != 0 || fake_handler(q.header.api_key) == NULL) {
+        net_close_conn(request);
+        pthread_mutex_unlock(&f->lock);
+        return;
+    }
     const struct wire_api *api = wire_api_find(q.header.api_key);
     arena_init(&q.arena, 1 << 20);
     buf_init(&q.out);
