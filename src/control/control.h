@@ -283,6 +283,7 @@ enum control_step {
     CONTROL_STEP_LEAD,      /* B3 */
     CONTROL_STEP_SHRINK,    /* B4 */
     CONTROL_STEP_STORE,     /* B6 */
+    CONTROL_STEP_LEGACY,    /* B7, and before U1: /admin/reassign_partitions */
     CONTROL_STEP_COUNT
 };
 

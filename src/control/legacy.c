@@ -247,7 +247,9 @@ void control_legacy_flush(struct control *c)
     c->is_legacy_dirty = false;
     const struct control_legacy *plan = plan_compose(c);
     c->legacy_write = control_write_add(c, CONTROL_WRITE_LEGACY, NULL);
-    control_write_emit(c, c->legacy_write)->legacy = plan;
+    struct control_write *write = control_write_emit(c, c->legacy_write);
+    write->legacy = plan;
+    write->steps = 1U << CONTROL_STEP_LEGACY;
 }
 
 static void out_over(struct control *c)

@@ -3,9 +3,10 @@
 
 import json
 import os
+import subprocess
 import unittest
 
-from servers import ServerTest
+from servers import KLAMM, ServerTest
 from support import wait_until
 
 LINES = ["line %05d %s" % (i, "payload " * 10) for i in range(2000)]
@@ -18,8 +19,8 @@ class ZooKeeperLegacy(ServerTest):
 
     def setUp(self):
         super().setUp()
-        self.is_active = wait_until("a controller", self.cluster.controller)
-        self.others = [broker for broker in self.cluster.servers if broker != self.is_active]
+        self.first = self.active()
+        self.others = [broker for broker in self.cluster.servers if broker != self.first]
 
     def put(self, path, value):
         """Creates the node, as an old tool does."""
@@ -47,17 +48,9 @@ class ZooKeeperLegacy(ServerTest):
     def stored(self, topic):
         return self.cluster.znode("/brokers/topics/" + topic)["partitions"]
 
-    def state_of(self, topic, partition=0):
-        return self.cluster.znode("/brokers/topics/%s/partitions/%d/state" % (topic, partition))
-
     def listed(self, topic):
         moves = json.loads(self.cluster.admin("reassign", "--list", "--json").stdout)
         return {move["partition"]: move["replicas"] for move in moves["reassignments"] if move["topic"] == topic}
-
-    def holders(self, topic):
-        """Brokers with a folder of the topic's name, whole."""
-        return {broker for broker, server in self.cluster.servers.items() for path in server.log_dirs
-                for name in os.listdir(path) if name.rsplit("-", 1)[0] == topic}
 
     def bring_down(self, broker):
         self.cluster.servers[broker].kill()
@@ -71,16 +64,16 @@ class ZooKeeperLegacy(ServerTest):
         self.create("row39", [source])
         self.produce("row39", LINES)
         self.bring_down(target)
-        epoch = self.state_of("row39")["leader_epoch"]
+        epoch = self.state("row39")["leader_epoch"]
         self.ask_for(("row39", 0, [target]))
-        wait_until("the epoch of A1", lambda: self.state_of("row39")["leader_epoch"] == epoch + 1)
+        wait_until("the epoch of A1", lambda: self.state("row39")["leader_epoch"] == epoch + 1)
         self.assertEqual(self.listed("row39"), {0: [target, source]})
-        self.assertEqual(self.state_of("row39")["leader"], source)
+        self.assertEqual(self.state("row39")["leader"], source)
         self.assertEqual(self.asked_for(), [("row39", 0, [target])])
         self.cluster.servers[target].start()
         self.wait_done()
         self.assertEqual(self.stored("row39"), {"0": [target]})
-        self.assertEqual(self.state_of("row39")["leader_epoch"], epoch + 4)
+        self.assertEqual(self.state("row39")["leader_epoch"], epoch + 4)
         self.wait_isr("row39", [target])
         self.assertEqual(self.consume("row39"), LINES)
 
@@ -88,14 +81,66 @@ class ZooKeeperLegacy(ServerTest):
         a, b, _ = self.others
         self.create("row46", [a, b])
         self.produce("row46", LINES)
-        epoch = self.state_of("row46")["leader_epoch"]
-        self.cluster.servers[self.is_active].kill()
+        epoch = self.state("row46")["leader_epoch"]
+        self.cluster.servers[self.first].kill()
         self.ask_for(("row46", 0, [a, b]))  # nobody is there to see it
         self.wait_done()
         self.assertEqual(self.stored("row46"), {"0": [a, b]})
-        self.assertEqual(self.state_of("row46")["leader_epoch"], epoch + 1)
-        self.assertEqual(self.holders("row46"), {a, b})
+        self.assertEqual(self.state("row46")["leader_epoch"], epoch + 1)
+        self.assertEqual(self.folders("row46"), {a, b})
         self.wait_isr("row46", [a, b])
+
+    def end_at(self, point):
+        """The controller kills itself when it next comes to the fault point."""
+        with open(KLAMM, "rb") as program:
+            if b"KLAMM_FAULT_DIR" not in program.read():
+                self.skipTest("a release build has no fault points")
+        path = os.path.join(self.cluster.fault_dir, point)
+        with open(path, "w", encoding="utf-8"):
+            pass
+        return path
+
+    def wait_ended(self, path):
+        wait_until("the end " + path, lambda: not os.path.exists(path))
+        self.assertEqual(self.cluster.servers[self.first].wait_end(), -9)
+
+    def test_row_46_a_controller_that_ends_between_b6_and_b7(self):
+        a, b, target = self.others
+        self.create("row46-killed", [a, b])
+        self.produce("row46-killed", LINES)
+        path = self.end_at("before-B7")
+        self.ask_for(("row46-killed", 0, [a, target]))
+        self.wait_ended(path)
+        self.assertEqual(self.stored("row46-killed"), {"0": [a, target]})
+        self.assertEqual(self.asked_for(), [("row46-killed", 0, [a, target])])
+        self.wait_done()
+        self.assertEqual(self.stored("row46-killed"), {"0": [a, target]})
+        wait_until("no other copies", lambda: self.folders("row46-killed") == {a, target})
+        self.wait_isr("row46-killed", [a, target])
+        self.assertEqual(self.consume("row46-killed"), LINES)
+
+    def test_row_58_a_controller_that_ends_before_the_request_starts(self):
+        a, b, target = self.others
+        self.create("row58-killed", [a, b])
+        self.produce("row58-killed", LINES)
+        self.bring_down(target)
+        self.ask_for(("row58-killed", 0, [a, target]))
+        wait_until("the move", lambda: self.listed("row58-killed"))
+        path = self.end_at("after-B7")
+        asker = subprocess.Popen([KLAMM, "reassign", "--cancel", "--reassignment-json-file",
+                                  self.plan("row58-killed", [a, target]), "--bootstrap-server", self.cluster.bootstrap],
+                                 stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self.addCleanup(asker.wait)
+        self.addCleanup(asker.kill)
+        self.wait_ended(path)
+        self.assertIsNone(self.asked_for())
+        asker.kill()  # it was answered by nobody, and does not ask again
+        self.cluster.servers[self.first].start()
+        self.cluster.servers[target].start()
+        self.wait_idle("row58-killed")
+        self.assertEqual(self.stored("row58-killed"), {"0": [a, target]})
+        self.wait_isr("row58-killed", [a, target])
+        self.assertEqual(self.consume("row58-killed"), LINES)
 
     def test_row_57_the_plan_wins_over_a_running_move(self):
         a, b, target = self.others
@@ -103,12 +148,12 @@ class ZooKeeperLegacy(ServerTest):
         self.produce("row57", LINES)
         self.cluster.servers[target].pause()
         self.execute("row57", [a, target])
-        self.ask_for(("row57", 0, [a, self.is_active]))
+        self.ask_for(("row57", 0, [a, self.first]))
         self.wait_done()
-        self.assertEqual(self.stored("row57"), {"0": [a, self.is_active]})
+        self.assertEqual(self.stored("row57"), {"0": [a, self.first]})
         self.cluster.servers[target].resume()
-        wait_until("no other copies", lambda: self.holders("row57") == {a, self.is_active})
-        self.wait_isr("row57", [a, self.is_active])
+        wait_until("no other copies", lambda: self.folders("row57") == {a, self.first})
+        self.wait_isr("row57", [a, self.first])
         self.assertEqual(self.consume("row57"), LINES)
 
     def test_row_58_a_request_takes_its_partition_out(self):
@@ -118,13 +163,13 @@ class ZooKeeperLegacy(ServerTest):
         self.bring_down(target)
         self.ask_for(("row58", 0, [a, target]), ("row58", 1, [a, target]))
         wait_until("both moves", lambda: len(self.listed("row58")) == 2)
-        self.execute("row58", [a, self.is_active], options=("--additional",))
+        self.execute("row58", [a, self.first], options=("--additional",))
         self.assertEqual(self.asked_for(), [("row58", 1, [a, target])])
         wait_until("the move of partition 0", lambda: list(self.listed("row58")) == [1])
         self.assertEqual(self.asked_for(), [("row58", 1, [a, target])])
         self.cluster.servers[target].start()
         self.wait_done()
-        self.assertEqual(self.stored("row58"), {"0": [a, self.is_active], "1": [a, target]})
+        self.assertEqual(self.stored("row58"), {"0": [a, self.first], "1": [a, target]})
         self.assertEqual(sorted(self.consume("row58")), LINES)
 
     def test_row_59_a_cancel_takes_the_plan_with_it(self):
@@ -148,12 +193,12 @@ class ZooKeeperLegacy(ServerTest):
         self.produce("row60", LINES)
         self.cluster.servers[c].pause()
         self.execute("row60", [c, b])
-        self.cluster.servers[self.is_active].kill()
+        self.cluster.servers[self.first].kill()
         self.ask_for(("row60", 0, [b, a]))
         self.cluster.servers[c].resume()
         self.wait_done()
         self.assertEqual(self.stored("row60"), {"0": [b, a]})
-        wait_until("no other copies", lambda: self.holders("row60") == {a, b})
+        wait_until("no other copies", lambda: self.folders("row60") == {a, b})
         self.wait_isr("row60", [a, b])
         self.assertEqual(self.consume("row60"), LINES)
 
@@ -185,11 +230,11 @@ class ZooKeeperLegacy(ServerTest):
         self.create("elected", [a, b])
         self.execute("elected", [b, a])
         self.wait_idle("elected")
-        self.assertEqual(self.state_of("elected")["leader"], a)
+        self.assertEqual(self.state("elected")["leader"], a)
         self.put(ELECTION, {"version": 1, "partitions": [{"topic": "elected", "partition": 0},
                                                          {"topic": "nowhere", "partition": 0}]})
         wait_until("the request to be gone", lambda: self.cluster.znode(ELECTION) is None)
-        self.assertEqual(self.state_of("elected")["leader"], b)
+        self.assertEqual(self.state("elected")["leader"], b)
 
     def test_topics_without_an_id_get_one(self):
         a, b, _ = self.others

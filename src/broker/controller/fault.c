@@ -26,6 +26,8 @@ const char *controller_fault_name(int32_t index)
         [2 * CONTROL_STEP_SHRINK + 1] = "after-B4",
         [2 * CONTROL_STEP_STORE] = "before-B6",
         [2 * CONTROL_STEP_STORE + 1] = "after-B6",
+        [2 * CONTROL_STEP_LEGACY] = "before-B7",
+        [2 * CONTROL_STEP_LEGACY + 1] = "after-B7",
     };
     CHECK(index >= 0 && index < CONTROLLER_FAULT_POINTS);
     return names[index];

@@ -39,7 +39,10 @@ static void row_39_40_a_dead_target_is_waited_for(void **state)
     assert_legacy(&w, "t-0 2;");
     world_start(&w, 2);
     world_run(&w);
+    w.steps = 0;
     assert_int_equal(world_isr(&w, "t", 0, "1,2"), 0);
+    assert_int_equal(w.steps, 1U << CONTROL_STEP_LEAD | 1U << CONTROL_STEP_SHRINK |
+                                  1U << CONTROL_STEP_STORE | 1U << CONTROL_STEP_LEGACY);
     assert_string_equal(world_text(&w, "t", 0), "RS[2] leader 2 isr [2] epoch 4");
     assert_legacy(&w, "gone");
     world_deinit(&w);

@@ -75,7 +75,7 @@ static const char *steps_taken(struct world *w)
         [CONTROL_STEP_CANCEL] = "cancel", [CONTROL_STEP_HAND_OVER] = "hand-over",
         [CONTROL_STEP_DROP] = "drop",     [CONTROL_STEP_RAISE] = "A1",
         [CONTROL_STEP_LEAD] = "B3",       [CONTROL_STEP_SHRINK] = "B4",
-        [CONTROL_STEP_STORE] = "B6",
+        [CONTROL_STEP_STORE] = "B6",      [CONTROL_STEP_LEGACY] = "B7",
     };
     static char text[128];
     size_t used = 0;
