@@ -365,6 +365,7 @@ enum control_effect_kind {
     CONTROL_EFFECT_WRITE,
     CONTROL_EFFECT_SEND,
     CONTROL_EFFECT_REPLY,
+    CONTROL_EFFECT_WATCH,  /* the state of a partition: read it, and again when it changes */
     CONTROL_EFFECT_RESIGN, /* give up the role; the driver answers with CONTROL_ON_RESIGNED */
     CONTROL_EFFECT_LOG,
 };
@@ -380,6 +381,7 @@ struct control_effect {
         struct control_write write;
         struct control_send send;
         struct control_reply reply;
+        struct control_tp watched;
         struct {
             enum control_level level; /* LOG */
             const char *text;         /* RESIGN: the reason; LOG: one line */
@@ -471,6 +473,7 @@ struct control_event {
         struct {
             struct control_tp of; /* STATE */
             const struct model_partition_state *seen;
+            bool is_watch_over; /* it was read because the watch on it fired */
         };
         struct {
             uint64_t write_id; /* WRITE_DONE */

@@ -109,6 +109,7 @@ struct core_partition {
     struct core_tell *tell;     /* this step's requests to brokers */
     struct list ops;            /* core_op: requests that wait for their turn */
     struct list_node ready;     /* control.ready */
+    bool is_watched;            /* changes of its state by others are told */
     uint64_t seen_request;      /* duplicates in one request: its serial, and the entry */
     int32_t seen_index;
 };
@@ -369,6 +370,8 @@ bool control_partition_may_drop(struct control *c, struct core_partition *p,
 /* Its state was read again, with this version. */
 void control_partition_seen(struct control *c, const struct control_event *event);
 /* A LeaderAndIsr that names the partition was queued for a broker, or answered by it. */
+/* A move waits for its ISR: at levels where leaders write it by themselves, changes are watched. */
+void control_partition_watch(struct control *c, struct core_partition *p);
 void control_partition_told(struct core_partition *p, int32_t broker, uint64_t send_id);
 void control_partition_answered(struct control *c, struct core_partition *p,
                                 const struct control_event *event);

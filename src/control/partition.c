@@ -255,6 +255,10 @@ void control_partition_written(struct control *c, struct core_write *w,
 void control_partition_seen(struct control *c, const struct control_event *event)
 {
     struct core_partition *p = control_partition_find(c, event->of.topic, event->of.partition);
+    if (p != NULL && event->is_watch_over) {
+        p->is_watched = false;
+        control_partition_ready(c, p);
+    }
     if (p == NULL || !p->has_state || p->write != NULL ||
         event->seen->version <= p->state.version) {
         return; /* a write that is out will meet it */
@@ -266,6 +270,15 @@ void control_partition_seen(struct control *c, const struct control_event *event
     model_partition_state_copy(&p->state, event->seen);
     control_tell_metadata(c, p);
     control_partition_ready(c, p);
+}
+
+void control_partition_watch(struct control *c, struct core_partition *p)
+{
+    if (!p->is_watched && p->has_state && !ibp_has(c->config.level, IBP_ALTER_PARTITION)) {
+        p->is_watched = true;
+        control_effect_add(c, CONTROL_EFFECT_WATCH)->watched =
+            (struct control_tp){slice_str(p->topic->name), p->index};
+    }
 }
 
 /* ---- a sign of life ---- */

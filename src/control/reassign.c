@@ -517,6 +517,7 @@ bool control_move_advance(struct control *c, struct core_partition *p)
         }
     }
     if (progress == MOVE_WAITS) {
+        control_partition_watch(c, p);
         answers_set(c, p->move, KERR_NONE, p->move->note);
     }
     return progress == MOVE_WRITES;

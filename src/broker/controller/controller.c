@@ -218,6 +218,9 @@ static void effect_perform(struct controller *c, const struct control_effect *ef
     case CONTROL_EFFECT_REPLY:
         reply(c, &effect->reply);
         break;
+    case CONTROL_EFFECT_WATCH:
+        controller_state_watch(c, &effect->watched);
+        break;
     case CONTROL_EFFECT_RESIGN:
         c->resign_reason = effect->text;
         break;

@@ -2,7 +2,8 @@
  * What brokers leave for the controller in sequential nodes (docs/spec/zookeeper-mode.md 2.6): that a log
  * directory failed, and, old ones, that they changed the ISR of partitions by themselves. Each notice is
  * read, deleted and told to the core. What an earlier controller left unread is treated alike; telling
- * it again does no harm. Runs on the driver's env.
+ * it again does no harm. Old leaders may take their time to leave one, so the states that moves wait for
+ * are watched, too. Runs on the driver's env.
  */
 #include "broker/controller/private.h"
 
@@ -42,16 +43,50 @@ static void state_read(void *arg, const struct metastore_result *result)
     struct model_partition_state state = {0};
     struct errmsg em;
     int32_t partition = ((struct controller_pending *)arg)->index;
+    struct controller_pending *watch = ((struct controller_pending *)arg)->watch;
     char *topic = controller_pending_take_name(arg);
-    if (controller_pending_end(arg, &c, &item) && result->err == 0 &&
+    bool is_current = controller_pending_end(arg, &c, &item);
+    if (is_current && result->err == 0 &&
         metastore_partition_state_decode(result->data, &state, &em) == 0) {
         state.version = result->stat.version;
         controller_step(c, &(struct control_event){.kind = CONTROL_ON_STATE,
                                                    .of = {slice_str(topic), partition},
-                                                   .seen = &state});
+                                                   .seen = &state,
+                                                   .is_watch_over = item != NULL});
+    } else if (is_current && result->err == -E_NOT_FOUND && watch != NULL) {
+        (void)controller_pending_end(watch, &c, &item); /* it was not set */
     }
     model_partition_state_deinit(&state);
     free(topic);
+}
+
+static void state_changed(void *arg, enum metastore_event event, struct slice path)
+{
+    struct controller *c = NULL;
+    void *item = NULL;
+    (void)path;
+    int32_t partition = ((struct controller_pending *)arg)->index;
+    char *topic = controller_pending_take_name(arg);
+    if (controller_pending_end(arg, &c, &item) && event == METASTORE_CHANGED) {
+        struct metastore_path state;
+        struct slice name = slice_str(topic);
+        struct controller_pending *call = controller_pending_named(c, name);
+        call->index = partition;
+        call->item = c; /* the watch is over */
+        metastore_get(c->store, metastore_path_state(&state, name, partition), NULL, NULL,
+                      state_read, call);
+    }
+    free(topic);
+}
+
+void controller_state_watch(struct controller *c, const struct control_tp *of)
+{
+    struct metastore_path path;
+    struct controller_pending *call = controller_pending_named(c, of->topic);
+    call->watch = controller_pending_named(c, of->topic);
+    call->index = call->watch->index = of->partition;
+    metastore_get(c->store, metastore_path_state(&path, of->topic, of->partition), state_changed,
+                  call->watch, state_read, call);
 }
 
 static void isr_changes_take(struct controller *c, struct slice json)

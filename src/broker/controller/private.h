@@ -193,6 +193,8 @@ void controller_preferred_free(struct controller *c);
 /* ---- notices.c ---- */
 /* Deletes what is there, as everything is read anyway, and watches for what comes. */
 void controller_notices_start(struct controller *c);
+/* Reads a partition's state for the core, and once more when it changes. */
+void controller_state_watch(struct controller *c, const struct control_tp *of);
 
 /* ---- features.c ---- */
 /* Leaves /feature as a controller of our level does, because one in Java may take over. */

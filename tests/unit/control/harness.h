@@ -415,6 +415,8 @@ static inline void world_events(struct world *w, const struct control_event *eve
             world_send_take(w, &e->send);
         } else if (e->kind == CONTROL_EFFECT_REPLY) {
             world_reply_take(w, &e->reply);
+        } else if (e->kind == CONTROL_EFFECT_WATCH) {
+            buf_putf(&w->log, "watch %.*s-%d\n", SLICE_ARG(e->watched.topic), e->watched.partition);
         } else if (e->kind == CONTROL_EFFECT_RESIGN) {
             w->is_resigned = true;
             buf_putf(&w->log, "resign: %s\n", e->text);

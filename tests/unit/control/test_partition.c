@@ -206,6 +206,58 @@ static void a_state_written_by_its_leader_is_taken_over(void **state)
     world_deinit(&w);
 }
 
+/* Below 2.7-IV2, while a move waits. */
+static void the_state_of_a_move_is_watched_at_old_levels(void **state)
+{
+    struct world w;
+    (void)state;
+    for (int32_t i = 0; i < 2; i++) {
+        bool is_old = i == 1;
+        world_init_at(&w, 3, is_old ? IBP_2_7_IV1 : IBP_2_7_IV2);
+        world_elect(&w);
+        world_run(&w);
+        assert_int_equal(world_create(&w, "t", (const char *const[]){"1", NULL}), 0);
+        buf_clear(&w.log);
+        assert_int_equal(world_alter(&w, "t", 0, "1,2"), 0);
+        const char *at = strstr(buf_text(&w.log), "watch t-0\n");
+        assert_int_equal(at != NULL, is_old);
+        buf_clear(&w.log);
+        state_seen(&w, 0, 9, 1); /* by a notice: the watch is still set */
+        world_run(&w);
+        assert_text(&w.log, "");
+        struct model_partition_state *s = world_state(&w, "t", 0);
+        ids_add(&s->isr, 2);
+        s->version = 10;
+        world_event(&w, &(struct control_event){.kind = CONTROL_ON_STATE,
+                                                .of = {slice_str("t"), 0},
+                                                .seen = s,
+                                                .is_watch_over = true});
+        world_run(&w);
+        assert_text(world_list(&w), "");
+        world_deinit(&w);
+    }
+}
+
+/* A change that does not complete the move: the watch is set again. */
+static void a_watch_that_fired_is_set_again(void **state)
+{
+    struct world w;
+    (void)state;
+    world_init_at(&w, 3, IBP_2_4_IV1);
+    world_elect(&w);
+    world_run(&w);
+    assert_int_equal(world_create(&w, "t", (const char *const[]){"1", NULL}), 0);
+    assert_int_equal(world_alter(&w, "t", 0, "1,2"), 0);
+    buf_clear(&w.log);
+    world_event(&w, &(struct control_event){.kind = CONTROL_ON_STATE,
+                                            .of = {slice_str("t"), 0},
+                                            .seen = world_state(&w, "t", 0),
+                                            .is_watch_over = true});
+    world_run(&w);
+    assert_text(&w.log, "watch t-0\n");
+    world_deinit(&w);
+}
+
 static void a_state_seen_of_a_newer_controller_ends_the_role(void **state)
 {
     struct world w;
@@ -227,6 +279,8 @@ int main(void)
         cmocka_unit_test(a_member_that_left_from_outside_is_not_elected),
         cmocka_unit_test(a_state_of_a_newer_controller_ends_the_role),
         cmocka_unit_test(a_state_written_by_its_leader_is_taken_over),
+        cmocka_unit_test(the_state_of_a_move_is_watched_at_old_levels),
+        cmocka_unit_test(a_watch_that_fired_is_set_again),
         cmocka_unit_test(a_state_seen_of_a_newer_controller_ends_the_role),
         cmocka_unit_test(a_state_that_vanished_is_left_alone),
         cmocka_unit_test(a_state_left_by_an_earlier_controller_is_taken_over),

@@ -33,11 +33,18 @@ static void a_notice_makes_the_broker_be_asked(void **state)
     cluster_free(k);
 }
 
-/* A leader of an old release writes the state by itself. */
-static void an_isr_changed_by_its_leader_is_taken_over(void **state)
+/* A move of t-0 from [1] to [1,2] waits; its leader writes by itself that 2 has joined. */
+static void leader_writes_isr(struct cluster *k)
 {
-    (void)state;
-    struct cluster *k = cluster_new(3, 2);
+    assert_int_equal(cluster_change(k, METASTORE_SET, "/brokers/topics/t/partitions/0/state",
+                                    "{\"controller_epoch\":1,\"leader\":1,\"version\":1,"
+                                    "\"leader_epoch\":1,\"isr\":[1,2]}"),
+                     0);
+    cluster_run(k, 1000);
+}
+
+static int32_t cluster_moving(struct cluster *k)
+{
     int32_t id = cluster_wait_controller(k);
     cluster_run(k, 1000);
     int32_t list[] = {1};
@@ -50,11 +57,16 @@ static void an_isr_changed_by_its_leader_is_taken_over(void **state)
                         &(struct control_request){.kind = CONTROL_ALTER_REASSIGNMENTS,
                                                   .alter = {.entries = &entry, .count = 1}}),
         "0;");
-    assert_int_equal(cluster_change(k, METASTORE_SET, "/brokers/topics/t/partitions/0/state",
-                                    "{\"controller_epoch\":1,\"leader\":1,\"version\":1,"
-                                    "\"leader_epoch\":1,\"isr\":[1,2]}"),
-                     0);
-    cluster_run(k, 1000);
+    return id;
+}
+
+/* A leader of an old release writes the state by itself. */
+static void an_isr_changed_by_its_leader_is_taken_over(void **state)
+{
+    (void)state;
+    struct cluster *k = cluster_new(3, 2);
+    (void)cluster_moving(k);
+    leader_writes_isr(k);
     assert_non_null(
         strstr(cluster_node(k, "/brokers/topics/t"), "\"adding_replicas\":{\"0\":[2]}"));
     const char *const names[] = {"0000000000", "0000000001"};
@@ -73,11 +85,27 @@ static void an_isr_changed_by_its_leader_is_taken_over(void **state)
     cluster_free(k);
 }
 
+/* Without a notice. The watch of a state that is not there is none. */
+static void a_state_that_is_watched_is_taken_over(void **state)
+{
+    (void)state;
+    struct cluster *k = cluster_new(3, 3);
+    int32_t id = cluster_moving(k);
+    controller_state_watch(k->brokers[id].controller, &(struct control_tp){slice_str("t"), 7});
+    controller_state_watch(k->brokers[id].controller, &(struct control_tp){slice_str("t"), 0});
+    cluster_run(k, 1000);
+    leader_writes_isr(k);
+    assert_non_null(strstr(cluster_node(k, "/brokers/topics/t"), "\"partitions\":{\"0\":[1,2]},"
+                                                                 "\"adding_replicas\":{}"));
+    cluster_free(k);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_notice_makes_the_broker_be_asked),
         cmocka_unit_test(an_isr_changed_by_its_leader_is_taken_over),
+        cmocka_unit_test(a_state_that_is_watched_is_taken_over),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
