@@ -180,6 +180,7 @@ struct core_legacy {
     char *topic;
     int32_t index;
     struct ids replicas;
+    bool is_wait_logged;
     enum core_legacy_state state;
 };
 
@@ -369,9 +370,9 @@ bool control_partition_may_drop(struct control *c, struct core_partition *p,
                                 const struct model_partition_state *next);
 /* Its state was read again, with this version. */
 void control_partition_seen(struct control *c, const struct control_event *event);
-/* A LeaderAndIsr that names the partition was queued for a broker, or answered by it. */
 /* A move waits for its ISR: at levels where leaders write it by themselves, changes are watched. */
 void control_partition_watch(struct control *c, struct core_partition *p);
+/* A LeaderAndIsr that names the partition was queued for a broker, or answered by it. */
 void control_partition_told(struct core_partition *p, int32_t broker, uint64_t send_id);
 void control_partition_answered(struct control *c, struct core_partition *p,
                                 const struct control_event *event);
@@ -412,7 +413,8 @@ void control_move_free(struct control *c, struct core_partition *p, enum kerr er
 void control_move_check_members(struct control *c, struct core_partition *p);
 /* From SHRINK back to the full list when no target replica can lead any more. */
 void control_move_check_leader(struct control *c, struct core_partition *p);
-/* A move to the target that is not asked for by a request. */
+/* A move to the target that is not asked for by a request. em says why it may not start now: too few
+ * members of the ISR are in the list. */
 int control_move_to(struct control *c, struct core_partition *p, const struct ids *target,
                     struct errmsg *em) MUST_CHECK;
 /* Alter for a partition that is at rest. True: it has to wait. */

@@ -171,6 +171,24 @@ static int list_check(const struct core_legacy *e, struct errmsg *em)
     return 0;
 }
 
+/* What may not start now waits in the znode: nobody can be told, and the ISR may be another one soon. */
+static bool entry_start(struct control *c, struct core_legacy *e)
+{
+    struct errmsg em = {0};
+    if (control_move_to(c, e->partition, &e->replicas, &em) == 0) {
+        e->state = LEGACY_ASIDE;
+        return true;
+    }
+    if (!e->is_wait_logged) {
+        struct errmsg line;
+        (void)errmsg_set(&line, E_INVALID, "/admin/reassign_partitions: %s-%d waits: %.200s",
+                         e->topic, e->index, em.text);
+        control_log_add(c, CONTROL_WARNING, line.text);
+        e->is_wait_logged = true;
+    }
+    return false;
+}
+
 bool control_legacy_run(struct control *c, struct core_partition *p, bool is_waiting)
 {
     struct core_legacy *e = p->legacy;
@@ -179,16 +197,11 @@ bool control_legacy_run(struct control *c, struct core_partition *p, bool is_wai
         return false;
     }
     struct errmsg em = {0};
-    int err = list_check(e, &em);
-    if (err == 0) {
-        err = control_move_to(c, p, &e->replicas, &em);
-    }
-    if (err == 0) {
-        e->state = LEGACY_ASIDE;
-    } else {
+    if (list_check(e, &em) != 0) {
         entry_refuse(c, e, em.text);
+        return true;
     }
-    return true;
+    return entry_start(c, e);
 }
 
 bool control_legacy_yields(struct control *c, struct core_partition *p)

@@ -265,8 +265,8 @@ static void the_log_tells_a_bounded_number_of_bad_entries(void **state)
     world_deinit(&w);
 }
 
-/* Deciding what an override may not do: nobody who has the records would be left. */
-static void an_entry_that_would_strand_is_removed(void **state)
+/* Nobody who has the records is in the list: first the move that runs has to end. */
+static void an_entry_that_would_strand_waits(void **state)
 {
     struct world w;
     (void)state;
@@ -275,10 +275,20 @@ static void an_entry_that_would_strand_is_removed(void **state)
     assert_int_equal(world_isr(&w, "t", 0, "1,2"), 0);
     world_kill(&w, 1);
     world_run(&w);
+    buf_clear(&w.log);
     world_legacy_put(&w, "t-0 1;");
     world_run(&w);
-    assert_legacy(&w, "gone");
+    assert_legacy(&w, "t-0 1;");
     assert_string_equal(world_text(&w, "t", 0), "RS[2,3,1] AR[2,3] RR[1] leader 2 isr [2] epoch 2");
+    assert_non_null(strstr(buf_text(&w.log), "/admin/reassign_partitions: t-0 waits: "));
+    assert_int_equal(world_isr(&w, "t", 0, "2,3"), 0);
+    assert_string_equal(world_text(&w, "t", 0),
+                        "RS[1,2,3] AR[1] RR[2,3] leader 2 isr [2,3] epoch 4");
+    world_start(&w, 1);
+    world_run(&w);
+    assert_int_equal(world_isr(&w, "t", 0, "2,3,1"), 0);
+    assert_legacy(&w, "gone");
+    assert_string_equal(world_text(&w, "t", 0), "RS[1] leader 1 isr [1] epoch 7");
     world_deinit(&w);
 }
 
@@ -424,7 +434,7 @@ int main(void)
         cmocka_unit_test(row_60_a_new_controller_asks_the_znode_first),
         cmocka_unit_test(row_61_bad_entries_go_and_good_ones_run),
         cmocka_unit_test(the_log_tells_a_bounded_number_of_bad_entries),
-        cmocka_unit_test(an_entry_that_would_strand_is_removed),
+        cmocka_unit_test(an_entry_that_would_strand_waits),
         cmocka_unit_test(deletion_takes_the_entries_of_its_topic),
         cmocka_unit_test(entries_added_later_are_kept_and_not_started),
         cmocka_unit_test(a_znode_deleted_by_others_is_forgotten),
