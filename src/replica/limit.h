@@ -41,12 +41,14 @@ void replica_limits_add(struct replica_limits *l, int32_t group, struct slice to
  * over the buckets: a change elsewhere in the table costs it nothing. */
 void replica_limits_seal(struct replica_limits *l, const struct replica_limits *before);
 
+/* Partitions added so far; of a sealed one those that are in it. */
+int32_t replica_limits_count(const struct replica_limits *l);
+
 /* Sealed ones. */
 int32_t replica_limits_group_count(const struct replica_limits *l);
 struct replica_limit *replica_limits_group(struct replica_limits *l, int32_t group);
 /* Its group, or REPLICA_LIMIT_UNGROUPED. */
 int32_t replica_limits_find(const struct replica_limits *l, struct slice topic, int32_t partition);
-int32_t replica_limits_count(const struct replica_limits *l);
 /* index < count; in order of topic and partition. Returns the group. */
 int32_t replica_limits_at(const struct replica_limits *l, int32_t index, struct slice *ret_topic,
                           int32_t *ret_partition);

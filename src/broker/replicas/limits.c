@@ -86,7 +86,10 @@ static struct replica_limits *table_read(const struct replicas *r,
         const struct wire_update_metadata_request_move_limits *from = &req->move_limits[i];
         int32_t group = replica_limits_add_group(limits, from->rate, now_us);
         for (int32_t t = 0; t < from->topics_count; t++) {
-            for (int32_t k = 0; k < from->topics[t].partition_indexes_count; k++) {
+            /* A broker hosts no more than so many: what a table names beyond is not here. */
+            int32_t room = r->config.partitions_max - replica_limits_count(limits);
+            int32_t count = MIN(from->topics[t].partition_indexes_count, room);
+            for (int32_t k = 0; k < count; k++) {
                 replica_limits_add(limits, group, from->topics[t].topic,
                                    from->topics[t].partition_indexes[k]);
             }

@@ -4,6 +4,7 @@
  */
 #include "world.h"
 
+#include "base/alloc.h"
 #include "model/kerr.h"
 #include "wire/update_metadata.h"
 
@@ -348,6 +349,37 @@ static void a_limit_follows_the_leader(void **state)
     world_free(w);
 }
 
+/* A broker hosts at most 1,000,000 partitions: what a table names beyond that is not kept. */
+static void a_table_is_bounded(void **state)
+{
+    (void)state;
+    struct world_partition *p;
+    struct world_partition *q;
+    struct world *w = filled(2, &p, &q);
+    const int32_t bound = 1000000;
+    int32_t *many = xalloc((size_t)(bound + 1) * sizeof *many);
+    for (int32_t i = 0; i < bound; i++) {
+        many[i] = bound - i; /* orders-1 is the last one that fits */
+    }
+    struct wire_update_metadata_request_move_limits_topics topic = {.topic = slice_str("orders"),
+                                                                    .partition_indexes = many,
+                                                                    .partition_indexes_count =
+                                                                        bound + 1};
+    struct wire_update_metadata_request_move_limits group = {.topics = &topic, .topics_count = 1};
+    struct wire_update_metadata_request req;
+    wire_update_metadata_request_init(&req);
+    req.controller_epoch = 1;
+    req.move_limits = &group;
+    req.move_limits_count = 1;
+    replicas_take_limits(world_replicas(w, 2), &req);
+    free(many);
+    add(w, p, 2);
+    add(w, q, 2);
+    world_await_end(w, 2, p, RECORDS);
+    assert_true(world_info(w, 2, q).log_end < RECORDS);
+    world_free(w);
+}
+
 /* The move is cancelled while it is held: the replica goes, and the table names what is not here. */
 static void a_held_partition_may_go(void **state)
 {
@@ -390,6 +422,7 @@ int main(void)
         cmocka_unit_test(an_empty_table_lets_everything_go),
         cmocka_unit_test(a_limit_follows_the_leader),
         cmocka_unit_test(a_held_partition_may_go),
+        cmocka_unit_test(a_table_is_bounded),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
