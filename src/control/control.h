@@ -61,6 +61,8 @@ struct control_alter {
     int32_t count;
     bool forbids_factor_change; /* v1: AllowReplicationFactorChange = false (KIP-860) */
     bool is_cancel_forced;      /* tagged field 10001, decision 2 */
+    struct slice submitted_by;  /* principal; the driver's, as client_id. Null = not told */
+    struct slice client_id;
 };
 
 /* A topic-partition by name; ListPartitionReassignments and ElectLeaders. */

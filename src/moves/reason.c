@@ -24,27 +24,28 @@ static const char *const texts[] = {
 
 static const char *const helps[] = {
     [MOVES_REASON_NONE] = "",
-    [MOVES_REASON_SLOT] = "Raise klamm.moves.max.in.per.broker, .out.per.broker, .per.cluster or "
-                          ".bytes.in.flight with `klamm moves settings`, or wait.",
-    [MOVES_REASON_TARGET_DOWN] = "Start the broker again: the copy goes on where it was; or "
-                                 "`klamm moves cancel` the move.",
-    [MOVES_REASON_DISK_FULL] = "Make room on the target and restart its broker, or "
-                               "`klamm moves cancel` the move and choose another broker.",
-    [MOVES_REASON_DIR_OFFLINE] = "Repair the log directory and restart the broker, or "
-                                 "`klamm moves cancel` the move and choose another broker.",
+    [MOVES_REASON_SLOT] =
+        "Wait, raise klamm.moves.max.in.per.broker, .out.per.broker, .per.cluster or "
+        ".bytes.in.flight, or let it go first: `klamm moves set --job NAME --priority repair`.",
+    [MOVES_REASON_TARGET_DOWN] = "Start the broker: the copy goes on where it was. Or give up: "
+                                 "`klamm moves cancel --broker ID`.",
+    [MOVES_REASON_DISK_FULL] = "Make room on the target and restart its broker. Or choose another: "
+                               "`klamm moves cancel --broker ID`.",
+    [MOVES_REASON_DIR_OFFLINE] = "Repair the directory and restart its broker. Or choose another: "
+                                 "`klamm moves cancel --broker ID`.",
     [MOVES_REASON_NO_LEADER] =
-        "Start a broker of the in-sync set; `klamm topics describe` names it.",
-    [MOVES_REASON_FETCH_ERROR] = "The log of the target's broker tells more; if the error stays, "
-                                 "`klamm moves cancel` the move.",
+        "Start a broker of the in-sync set: `klamm topics describe NAME` names it.",
+    [MOVES_REASON_FETCH_ERROR] = "The log of the target's broker tells more. If it stays: "
+                                 "`klamm moves cancel --partition NAME-N`.",
     [MOVES_REASON_THROTTLED] =
-        "Raise the rate above what is written: `klamm moves settings --rate`, "
-        "or `klamm reassign --additional --throttle` for a throttle of its own.",
-    [MOVES_REASON_MIN_ISR] =
-        "Bring the replicas that stay back in sync; `klamm topics describe` names "
-        "them.",
-    [MOVES_REASON_OLD_REPLICAS] = "It ends by itself when the new leader answers; if it does not, "
-                                  "restart that broker.",
-    [MOVES_REASON_PAUSED] = "`klamm moves resume`.",
+        "Raise the rate: `klamm moves set --job NAME --throttle RATE`; one that Kafka's tool set: "
+        "`klamm reassign --execute --additional --throttle RATE`.",
+    [MOVES_REASON_MIN_ISR] = "Bring the replicas that stay back in sync: "
+                             "`klamm topics describe NAME` names who is.",
+    [MOVES_REASON_OLD_REPLICAS] =
+        "Wait: it ends when the new leader answers. Should that one have to "
+        "be restarted: `klamm topics describe NAME` names it.",
+    [MOVES_REASON_PAUSED] = "`klamm moves resume` lets it go on where it was.",
 };
 
 /* Higher = to be looked at first. */

@@ -107,10 +107,12 @@ static void alter_done(struct api_request *r, const struct control_reply *reply)
     alter_answer(r, reply->results, KERR_NONE, message);
 }
 
-static void alter_flatten(struct controller_ask *call,
+static void alter_flatten(struct controller_ask *call, const struct api_request *r,
                           const struct wire_alter_partition_reassignments_request *req)
 {
     struct control_alter *alter = &call->request.alter;
+    alter->submitted_by = controller_ask_slice(call, slice_str(AUTH_PRINCIPAL_ANONYMOUS));
+    alter->client_id = controller_ask_slice(call, r->header.client_id);
     struct control_alter_entry *entries =
         controller_ask_array(call, alter_count(req), sizeof *entries);
     alter->entries = entries;
@@ -139,7 +141,7 @@ void api_handle_alter_partition_reassignments(struct api_request *r, const void 
         return;
     }
     struct controller_ask *call = controller_ask_new(CONTROL_ALTER_REASSIGNMENTS);
-    alter_flatten(call, body);
+    alter_flatten(call, r, body);
     api_control_answer(r, call, alter_done);
 }
 

@@ -199,6 +199,8 @@ static void reply(struct controller *c, const struct control_reply *reply)
     const struct control_list *list = &item->request->list;
     if (told.kind == CONTROL_LIST_REASSIGNMENTS && told.error == 0 && list->memory != NULL) {
         told.report = controller_report_make(c, reply, list->memory);
+    } else if (told.kind == CONTROL_ALTER_REASSIGNMENTS && told.error == 0) {
+        controller_progress_submitted(c, &item->request->alter, reply);
     }
     item->done(item->arg, &told);
     free(item);

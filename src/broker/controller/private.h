@@ -228,9 +228,8 @@ void controller_progress_free(struct controller *c);
 /* After each step: looks again when something moves. */
 void controller_progress_arm(struct controller *c);
 /* How far the move is, as the core tells it now; borrowed until the next call. */
-const struct moves_progress *controller_progress_of(struct controller *c,
-                                                    const struct control_moving *moving,
-                                                    int64_t *ret_started_ms);
+const struct controller_start *controller_progress_of(struct controller *c,
+                                                      const struct control_moving *moving);
 /* The moves' part of the figures. */
 void controller_progress_figures(const struct controller *c, struct controller_figures *ret);
 void controller_progress_heard(struct controller *c, int32_t broker, struct slice topic,
@@ -251,11 +250,25 @@ void controller_log_dirs_want(struct controller *c, int32_t broker, struct slice
 void controller_log_dirs_ask(struct controller *c);
 void controller_log_dirs_free(struct controller *c);
 
+/* Who asked for moves; shared by all of one request. */
+struct controller_submitter {
+    int32_t refs;
+    char principal[256]; /* printable ASCII, other bytes as '?', cut to fit; as client_id */
+    char client_id[256];
+};
+struct controller_submitter *controller_submitter_new(struct slice principal,
+                                                      struct slice client_id);
+void controller_submitter_unref(struct controller_submitter *s); /* NULL is fine */
+/* The request was answered: its sender is told with the moves that it started. */
+void controller_progress_submitted(struct controller *c, const struct control_alter *alter,
+                                   const struct control_reply *reply);
+
 /* ---- starts.c ---- */
 /* When a move began; embedded by the move. */
 struct controller_start {
-    int64_t started_ms;              /* wall clock */
-    struct moves_progress *progress; /* borrowed as long as it is added */
+    int64_t started_ms;                     /* wall clock */
+    struct moves_progress *progress;        /* borrowed as long as it is added */
+    struct controller_submitter *submitter; /* one reference; NULL = not known */
     /* Private. */
     int32_t partition;
     struct controller_starts_group *group;

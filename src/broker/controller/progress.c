@@ -23,9 +23,17 @@ struct progress_move {
     UT_hash_handle hh;
 };
 
+/* A move that was asked for since the last look. */
+struct progress_wish {
+    char *key; /* as progress_move.key */
+    struct controller_submitter *submitter;
+    UT_hash_handle hh;
+};
+
 struct controller_progress {
     struct controller *c;
     struct progress_move *moves;
+    struct progress_wish *wishes;
     uint64_t look;
     bool is_looking; /* the core is asked */
     struct control_request request;
@@ -33,19 +41,123 @@ struct controller_progress {
     struct ids target; /* of the move at hand: kept for its memory */
 };
 
+/* "topic-partition" in key, and its length; 0 when no topic has such a name. */
+static size_t key_make(char *key, struct slice topic, int32_t partition)
+{
+    int len = topic.len > MODEL_TOPIC_NAME_MAX
+                  ? 0
+                  : snprintf(key, KEY_SIZE_MAX, "%.*s-%d", SLICE_ARG(topic), partition);
+    return (size_t)MAX(len, 0);
+}
+
 static struct progress_move *move_find(const struct controller_progress *p, struct slice topic,
                                        int32_t partition)
 {
     char key[KEY_SIZE_MAX];
     struct progress_move *m = NULL;
-    int len = topic.len > MODEL_TOPIC_NAME_MAX
-                  ? 0
-                  : snprintf(key, sizeof key, "%.*s-%d", SLICE_ARG(topic), partition);
+    size_t len = key_make(key, topic, partition);
     if (len > 0) {
-        HASH_FIND(hh, p->moves, key, (size_t)len, m);
+        HASH_FIND(hh, p->moves, key, len, m);
     }
     return m;
 }
+
+/* ---- who asked ---- */
+
+static void text_copy(char *to, size_t size, struct slice from)
+{
+    size_t len = MIN(from.len, size - 1);
+    for (size_t i = 0; i < len; i++) {
+        to[i] = from.ptr[i] >= ' ' && from.ptr[i] <= '~' ? (char)from.ptr[i] : '?';
+    }
+    to[len] = '\0';
+}
+
+struct controller_submitter *controller_submitter_new(struct slice principal,
+                                                      struct slice client_id)
+{
+    struct controller_submitter *s = xalloc(sizeof *s);
+    s->refs = 1;
+    text_copy(s->principal, sizeof s->principal, principal);
+    text_copy(s->client_id, sizeof s->client_id, client_id);
+    return s;
+}
+
+void controller_submitter_unref(struct controller_submitter *s)
+{
+    if (s != NULL && --s->refs == 0) {
+        free(s);
+    }
+}
+
+static void wish_free(struct controller_progress *p, struct progress_wish *wish)
+{
+    HASH_DEL(p->wishes, wish);
+    controller_submitter_unref(wish->submitter);
+    free(wish->key);
+    free(wish);
+}
+
+static void wishes_free(struct controller_progress *p)
+{
+    struct progress_wish *wish = NULL;
+    struct progress_wish *next = NULL;
+    HASH_ITER(hh, p->wishes, wish, next)
+    {
+        wish_free(p, wish);
+    }
+}
+
+static void wish_add(struct controller_progress *p, const struct control_alter_entry *entry,
+                     struct controller_submitter *submitter)
+{
+    char key[KEY_SIZE_MAX];
+    struct progress_wish *wish = NULL;
+    size_t len = key_make(key, entry->topic, entry->partition);
+    HASH_FIND(hh, p->wishes, key, len, wish);
+    if (wish == NULL) {
+        wish = xalloc(sizeof *wish);
+        wish->key = xstrdup(key);
+        HASH_ADD_KEYPTR(hh, p->wishes, wish->key, len, wish);
+    }
+    controller_submitter_unref(wish->submitter);
+    wish->submitter = submitter;
+    submitter->refs++;
+}
+
+void controller_progress_submitted(struct controller *c, const struct control_alter *alter,
+                                   const struct control_reply *reply)
+{
+    if (slice_is_null(alter->submitted_by)) {
+        return;
+    }
+    struct controller_submitter *submitter =
+        controller_submitter_new(alter->submitted_by, alter->client_id);
+    for (int32_t i = 0; i < alter->count && i < reply->count; i++) {
+        if (reply->results[i].error == KERR_NONE && !alter->entries[i].is_cancel) {
+            wish_add(c->progress, &alter->entries[i], submitter);
+        }
+    }
+    controller_submitter_unref(submitter);
+}
+
+/* Whoever asked last. */
+static void submitter_take(struct controller_progress *p, struct progress_move *m)
+{
+    struct progress_wish *wish = NULL;
+    if (p->wishes != NULL) {
+        HASH_FIND(hh, p->wishes, m->key, strlen(m->key), wish);
+    }
+    if (wish != NULL) {
+        controller_submitter_unref(m->start.submitter);
+        m->start.submitter = wish->submitter;
+        wish->submitter = NULL;
+        wish_free(p, wish);
+        controller_starts_touch(&m->start);
+    }
+}
+
+/* ---- moves ---- */
 
 static struct progress_move *move_add(struct controller_progress *p,
                                       const struct control_moving *moving)
@@ -68,6 +180,7 @@ static void move_free(struct controller_progress *p, struct progress_move *m)
 {
     HASH_DEL(p->moves, m);
     controller_starts_remove(&m->start);
+    controller_submitter_unref(m->start.submitter);
     moves_progress_deinit(&m->progress);
     free(m->key);
     free(m);
@@ -91,6 +204,7 @@ static struct progress_move *move_take(struct controller_progress *p,
     if (m == NULL) {
         m = move_add(p, moving);
     }
+    submitter_take(p, m);
     ids_minus(&p->target, &moving->replicas, &moving->removing);
     struct moves_facts facts = {.now_ms = env_now_ms(c->env),
                                 .wall_ms = env_wall_ms(c->env),
@@ -112,13 +226,10 @@ static struct progress_move *move_take(struct controller_progress *p,
     return m;
 }
 
-const struct moves_progress *controller_progress_of(struct controller *c,
-                                                    const struct control_moving *moving,
-                                                    int64_t *ret_started_ms)
+const struct controller_start *controller_progress_of(struct controller *c,
+                                                      const struct control_moving *moving)
 {
-    const struct progress_move *m = move_take(c->progress, moving);
-    *ret_started_ms = m->start.started_ms;
-    return &m->progress;
+    return &move_take(c->progress, moving)->start;
 }
 
 void controller_progress_heard(struct controller *c, int32_t broker, struct slice topic,
@@ -207,6 +318,7 @@ static void looked(void *arg, const struct control_reply *reply)
             move_free(p, m);
         }
     }
+    wishes_free(p); /* of moves that are over already */
     controller_log_dirs_ask(p->c);
     controller_starts_flush(p->c);
 }
@@ -223,8 +335,8 @@ static void look(void *arg)
 void controller_progress_arm(struct controller *c)
 {
     struct controller_progress *p = c->progress;
-    bool is_idle =
-        control_moving_count(c->core) == 0 && p->moves == NULL && controller_starts_is_settled(c);
+    bool is_idle = control_moving_count(c->core) == 0 && p->moves == NULL && p->wishes == NULL &&
+                   controller_starts_is_settled(c);
     if (c->role == ROLE_ACTIVE && !is_idle && !p->is_looking && !env_timer_is_active(&p->timer)) {
         env_timer_start(&p->timer, LOOK_MS);
     }
@@ -250,6 +362,7 @@ void controller_progress_reset(struct controller *c)
     {
         move_free(p, m);
     }
+    wishes_free(p);
     controller_log_dirs_free(c);
     controller_starts_reset(c);
 }

@@ -8,11 +8,6 @@
 typedef struct wire_list_partition_reassignments_response_topics_partitions_details details;
 typedef struct wire_list_partition_reassignments_response_topics_partitions_details_adding arrival;
 
-static int64_t since_of(const struct moves_wait *wait)
-{
-    return wait->since_ms;
-}
-
 static bool arrivals_fill(const struct moves_progress *progress, details *to, struct arena *a)
 {
     to->adding = arena_array(a, (size_t)progress->replica_count, sizeof *to->adding);
@@ -28,7 +23,7 @@ static bool arrivals_fill(const struct moves_progress *progress, details *to, st
                                   .lag_offsets = r->lag_offsets,
                                   .reason = (int8_t)r->wait.reason,
                                   .reason_error = r->wait.error,
-                                  .since_ms = since_of(&r->wait)};
+                                  .since_ms = r->wait.since_ms};
     }
     return true;
 }
@@ -48,12 +43,24 @@ static bool ids_fill(const struct ids *from, int32_t **ret_list, int32_t *ret_co
     return true;
 }
 
+static bool text_fill(const char *from, struct slice *ret, struct arena *a)
+{
+    char *copy = arena_str(a, slice_str(from));
+    *ret = slice_str(copy);
+    return copy != NULL;
+}
+
 static bool details_fill(struct controller *c, const struct control_moving *moving, details *to,
                          struct arena *a)
 {
-    int64_t started_ms = 0;
-    const struct moves_progress *progress = controller_progress_of(c, moving, &started_ms);
-    to->started_ms = started_ms;
+    const struct controller_start *start = controller_progress_of(c, moving);
+    const struct moves_progress *progress = start->progress;
+    if (start->submitter != NULL &&
+        (!text_fill(start->submitter->principal, &to->submitted_by, a) ||
+         !text_fill(start->submitter->client_id, &to->client_id, a))) {
+        return false;
+    }
+    to->started_ms = start->started_ms;
     to->bytes_to_copy = progress->to_copy;
     to->bytes_copied = progress->copied;
     to->rate = progress->rate;

@@ -2,7 +2,7 @@
  * When running moves began, kept in the metastore so that a change of the controller does not make them
  * young again: /klamm/moves/TOPIC:G holds those of partitions G*5000 to G*5000+4999, in the form of a
  * node below /config: the partition's number, and as text milliseconds since 1970, then BROKER:BYTES for
- * each arriving replica that cannot be asked how far it is. A node is written again after the look that
+ * each arriving replica that cannot be asked how far it is, and last who asked for it. A node is written again after the look that
  * finds other moves in it, or other brokers down, and removed when nothing of it moves.
  * Invariant: one write is out for each node; a write that failed is tried again after the next look.
  * Nothing waits for these writes, and nothing but what is shown depends on them. Runs on the driver's env.
@@ -12,6 +12,7 @@
 #include <stdlib.h>
 
 #define GROUP_PARTITIONS 5000
+#define BY               "by " /* principal, line end, client id */
 
 /* What was read of a move. */
 struct found {
@@ -36,6 +37,13 @@ struct controller_starts {
     struct controller_starts_group *groups;
     int32_t reads_pending;
 };
+
+static int found_compare(const void *a, const void *b)
+{
+    const struct found *x = a;
+    const struct found *y = b;
+    return (x->partition > y->partition) - (x->partition < y->partition);
+}
 
 /* ---- groups ---- */
 
@@ -101,6 +109,13 @@ static void start_restore(struct controller_start *start, const char *text)
     start->started_ms = started_ms;
     while (*text == ' ') {
         text++;
+        const char *line_end = strchr(text, '\n');
+        if (strncmp(text, BY, strlen(BY)) == 0 && line_end != NULL) {
+            text += strlen(BY);
+            start->submitter = controller_submitter_new(slice_of(text, (size_t)(line_end - text)),
+                                                        slice_str(line_end + 1));
+            break;
+        }
         int64_t broker = number_take(&text);
         if (broker < 0 || broker > INT32_MAX || *text != ':') {
             break;
@@ -119,10 +134,13 @@ void controller_starts_add(struct controller *c, struct controller_start *start,
     free(name);
     start->partition = moving->partition;
     start->group = g;
-    for (int32_t i = 0; moving->is_resumed && i < g->found_count; i++) {
-        if (g->found[i].partition == moving->partition) {
-            start_restore(start, g->found[i].text);
-        }
+    struct found key = {.partition = moving->partition};
+    const struct found *found =
+        moving->is_resumed && g->found_count > 0
+            ? bsearch(&key, g->found, (size_t)g->found_count, sizeof key, found_compare)
+            : NULL;
+    if (found != NULL) {
+        start_restore(start, found->text);
     }
     list_push_back(&g->moves, &start->link);
     g->is_dirty = true;
@@ -197,6 +215,10 @@ static void group_encode(struct buf *b, const struct controller_starts_group *g)
             if (r->state == MOVES_REPLICA_DOWN) {
                 buf_putf(&text, " %d:%lld", r->broker, (long long)r->copied);
             }
+        }
+        if (start->submitter != NULL) {
+            buf_putf(&text, " " BY "%s\n%s", start->submitter->principal,
+                     start->submitter->client_id);
         }
         settings[count++].value.len = text.len - at;
     }
@@ -296,6 +318,7 @@ static void group_read(void *arg, const struct metastore_result *result)
             controller_log(c, CONTROL_WARNING, text);
             free(text);
         }
+        qsort(g->found, (size_t)g->found_count, sizeof *g->found, found_compare);
     }
     c->starts->reads_pending--;
     loaded_check(c);

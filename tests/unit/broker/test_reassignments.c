@@ -149,6 +149,7 @@ static void details_are_told_to_those_alone_who_ask(void **state)
     assert_int_equal(d->adding[0].broker, to[0]);
     assert_int_equal(d->original_replicas_count, 1);
     assert_int_equal(d->original_replicas[0], from);
+    assert_true(slice_equal_str(d->submitted_by, "User:ANONYMOUS"));
     req.klamm_extensions = 2; /* not a word we know */
     listed = cluster_call(&c, controller, WIRE_KEY_LIST_PARTITION_REASSIGNMENTS, &req);
     assert_null(listed->topics[0].partitions[0].details);

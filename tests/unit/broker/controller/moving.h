@@ -17,6 +17,8 @@ struct moving {
     bool is_stock;  /* looks ask for no report */
     bool is_listed; /* by the last look */
     int32_t unheard;
+    const char *principal; /* of those that ask for moves; NULL = not told */
+    const char *client_id;
     struct arena arena;
     details told;
 };
@@ -29,7 +31,10 @@ static inline void moving_alter(struct moving *m, bool is_cancel)
                                         .replicas = list,
                                         .replica_count = is_cancel ? 0 : 2};
     struct control_request request = {.kind = CONTROL_ALTER_REASSIGNMENTS,
-                                      .alter = {.entries = &entry, .count = 1}};
+                                      .alter = {.entries = &entry,
+                                                .count = 1,
+                                                .submitted_by = slice_str(m->principal),
+                                                .client_id = slice_str(m->client_id)}};
     int32_t id = cluster_wait_controller(m->k);
     assert_string_equal(cluster_request(m->k, id, &request), "0;");
     assert_int_equal(m->k->reply_error, 0);

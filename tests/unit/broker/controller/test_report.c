@@ -35,6 +35,34 @@ static void each_move_has_its_details(void **state)
     moving_end(&m);
 }
 
+/* Kept over a failover; bytes that are no plain text are made so. */
+static void who_asked_is_told(void **state)
+{
+    (void)state;
+    struct moving m;
+    moving_start(&m, 6, 53);
+    assert_true(slice_is_null(moving_look(&m)->submitted_by));
+    m.principal = "User:a b";
+    m.client_id = "x\n\xc3\xa4\"\\";
+    moving_alter(&m, false);
+    for (int32_t i = 0; i < 2; i++) {
+        assert_true(slice_equal_str(moving_look(&m)->submitted_by, "User:a b"));
+        assert_true(slice_equal_str(moving_look(&m)->client_id, "x???\"\\"));
+        cluster_run(m.k, 3000);
+        int32_t id = cluster_wait_controller(m.k);
+        cluster_kill(m.k, id);
+        cluster_run(m.k, 2 * CLUSTER_SESSION_MS);
+        cluster_start(m.k, id);
+    }
+    m.principal = "User:c";
+    m.client_id = NULL;
+    moving_cancel(&m); /* asks for no move */
+    moving_alter(&m, false);
+    assert_true(slice_equal_str(moving_look(&m)->submitted_by, "User:c"));
+    assert_true(slice_equal_str(moving_look(&m)->client_id, ""));
+    moving_end(&m);
+}
+
 static void full_memory_gives_no_report(void **state)
 {
     (void)state;
@@ -61,6 +89,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_move_has_its_details),
+        cmocka_unit_test(who_asked_is_told),
         cmocka_unit_test(full_memory_gives_no_report),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
