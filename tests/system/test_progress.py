@@ -72,6 +72,9 @@ class Progress(MovingTest):
         self.assertEqual((dead["copied"], dead["to_copy"]), (move["copied"], move["to_copy"]))
         self.assertEqual((dead["started_ms"], dead["eta_ms"]), (move["started_ms"], -1))
         self.assertGreaterEqual(dead["copied"], 37 * MB)
+        shown = self.cluster.admin("moves", "status", "--partition", "dies-0").stdout
+        self.assertIn("waiting for broker %d, down since " % three, shown)
+        self.assertRegex(shown, r"dies-0 .* (3[7-9]|[4-9]\d)\.\d MB +102 MB")
         wait_until("partition 1 to end all the same", lambda: self.move("dies", 1) is None)
         self.cluster.dev("start", str(three))
         back = self.wait_reason("dies", NONE)
@@ -187,6 +190,17 @@ class Progress(MovingTest):
             self.wait_end("s13")
         finally:
             self.assertEqual(writer.finish(), 0)
+
+    def test_s32_a_plan_is_compared_with_what_somebody_else_asked_for(self):
+        self.create("overridden", [1, 2, 3], [1, 2, 3], [1, 2, 3])
+        self.produce("overridden", SOME, "-p", "0", *SMALL)
+        plan = self.plan({("overridden", 0): [1, 2, 4], ("overridden", 3): [1, 2, 4]})
+        self.start_moves({("overridden", 0): [1, 2, 4]}, *SLOW)
+        self.wait_move("overridden", "the first look", lambda m: m["adding"][4]["state"] == COPYING)
+        self.start_moves({("overridden", 0): [1, 2, 5]}, "--additional")
+        self.assertEqual(self.cluster.admin("moves", "status", "--plan", plan).stdout,
+                         "overridden-0: other target active [1,2,5]\noverridden-3: does not exist\n0 of 2 done\n")
+        self.assertEqual(list(self.move("overridden")["adding"]), [5])
 
     def test_s20_moving_is_told_apart(self):
         self.create("moved", [1, 2, 3])

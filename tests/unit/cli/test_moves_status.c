@@ -54,7 +54,7 @@ static void table_tells_states_and_what_helps(void **state)
         "foo-2      paused   1,2,5       -  3.0 kB   -        -    -  j1   paused\n"
         "\n2 run, 1 waits, 1 of them paused: 1.5 kB of 7.0 kB, 500 B/s\n");
     cli_expect_part(x->out, "target down: Start the broker");
-    cli_expect_part(x->out, "paused: `klamm moves resume`.\n");
+    cli_expect_part(x->out, "paused: `klamm moves resume` lets it go on");
     assert_string_equal(x->err, "");
     assert_int_equal(x->exit_code, 0);
 }
