@@ -23,7 +23,9 @@ static json_t *path_text(const char *path)
     }
     char *copy = xstrdup(path);
     for (char *at = copy; *at != '\0'; at++) {
-        *at = (uint8_t)*at >= 0x80 ? '?' : *at;
+        if ((uint8_t)*at >= 0x80) {
+            *at = '?';
+        }
     }
     text = json_string(copy);
     free(copy);
