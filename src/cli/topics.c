@@ -22,6 +22,7 @@ struct topics_options {
     struct cli_texts names; /* --topic, and the operands behind them */
     bool is_json;
     bool is_help;
+    bool is_missing_only; /* describe: partitions that miss replicas */
 };
 
 #define AT(field) offsetof(struct topics_options, field)
@@ -52,6 +53,12 @@ struct topics_options {
 
 static const struct cli_option list_options[] = {COMMON};
 static const struct cli_option plain_options[] = {NAMES, COMMON};
+static const struct cli_option describe_options[] = {
+    NAMES,
+    {"under-replicated-partitions", NULL,
+     "only partitions that miss a replica or have\nno leader; what is only moving is not one",
+     CLI_OPTION_FLAG, AT(is_missing_only), 0, 0},
+    COMMON};
 static const struct cli_option create_options[] = {
     NAMES,
     {"partitions", "N", "how many partitions (default: the broker's num.partitions)",
@@ -98,9 +105,10 @@ static const struct cli_command describe_command = {
     "Examples:\n"
     "  klamm topics describe orders\n"
     "  klamm topics describe --json\n"
+    "  klamm topics describe --under-replicated-partitions\n"
     "\n" EXIT_TEXT,
-    plain_options,
-    ARRAY_LEN(plain_options)};
+    describe_options,
+    ARRAY_LEN(describe_options)};
 static const struct cli_command delete_command = {
     "topics delete",
     "NAME...",
@@ -364,6 +372,25 @@ static int32_t missing_count(const struct klamm_partition *partition,
     return missing;
 }
 
+static bool is_shown(const struct topics_run *run, const struct klamm_topic *topic, int32_t index,
+                     const struct klamm_reassignments *moves)
+{
+    const struct klamm_partition *partition = &topic->partitions[index];
+    return !run->options.is_missing_only || partition->leader_id < 0 ||
+           missing_count(partition, cli_moves_find(moves, topic->name, index)) > 0;
+}
+
+/* A topic that could not be described always counts. */
+static bool topic_is_shown(const struct topics_run *run, const struct klamm_topic *topic,
+                           const struct klamm_reassignments *moves)
+{
+    bool has_shown = !run->options.is_missing_only || topic->code != 0;
+    for (int32_t i = 0; !has_shown && i < topic->partition_count; i++) {
+        has_shown = is_shown(run, topic, i, moves);
+    }
+    return has_shown;
+}
+
 static void put_ids_cell(struct cli_table *table, struct klamm_ids ids)
 {
     struct buf text;
@@ -407,6 +434,9 @@ static void print_topic(struct topics_run *run, const struct klamm_topic *topic,
     for (int32_t i = 0; i < topic->partition_count; i++) {
         const struct klamm_partition *partition = &topic->partitions[i];
         const struct klamm_reassignment *move = cli_moves_find(moves, topic->name, i);
+        if (!is_shown(run, topic, i, moves)) {
+            continue;
+        }
         cli_table_put(&table, CLI_STYLE_PLAIN, "%" PRId32, partition->index);
         if (partition->leader_id < 0) {
             cli_table_put(&table, CLI_STYLE_BAD, "none");
@@ -433,10 +463,12 @@ static void put_json_list(struct buf *out, const char *key, struct klamm_ids ids
     cli_text_put_json_ids(out, ids);
 }
 
-static void print_topic_json(struct buf *out, const struct klamm_topic *topic,
+static void print_topic_json(struct topics_run *run, const struct klamm_topic *topic,
                              const struct klamm_reassignments *moves)
 {
     static const struct klamm_ids none = {NULL, 0};
+    struct buf *out = &run->terminal->out;
+    const char *comma = "";
     buf_put_str(out, "{\"topic\":");
     cli_text_put_json(out, topic->name);
     buf_putf(out, ",\"code\":%d,\"internal\":%s,\"partitions\":[", topic->code,
@@ -444,9 +476,13 @@ static void print_topic_json(struct buf *out, const struct klamm_topic *topic,
     for (int32_t i = 0; i < topic->partition_count; i++) {
         const struct klamm_partition *partition = &topic->partitions[i];
         const struct klamm_reassignment *move = cli_moves_find(moves, topic->name, i);
-        buf_putf(
-            out, "%s{\"partition\":%" PRId32 ",\"leader\":%" PRId32 ",\"leader_epoch\":%" PRId32,
-            i == 0 ? "" : ",", partition->index, partition->leader_id, partition->leader_epoch);
+        if (!is_shown(run, topic, i, moves)) {
+            continue;
+        }
+        buf_putf(out,
+                 "%s{\"partition\":%" PRId32 ",\"leader\":%" PRId32 ",\"leader_epoch\":%" PRId32,
+                 comma, partition->index, partition->leader_id, partition->leader_epoch);
+        comma = ",";
         put_json_list(out, "replicas", partition->replicas);
         put_json_list(out, "isr", partition->isr);
         if (moves != NULL) {
@@ -464,18 +500,24 @@ static int print_topics(struct topics_run *run, const struct klamm_topics *topic
 {
     int exit_code = CLI_EXIT_OK;
     struct buf *out = &run->terminal->out;
+    struct buf *err = &run->terminal->err;
+    const char *between = "";
     buf_put_str(out, run->options.is_json ? "{\"topics\":[" : "");
     for (int32_t i = 0; i < topics->count; i++) {
         const struct klamm_topic *topic = &topics->list[i];
-        if (run->options.is_json) {
-            buf_put_str(out, i == 0 ? "" : ",");
-            print_topic_json(out, topic, moves);
-        } else if (topic->code == 0) {
-            buf_put_str(out, i == 0 ? "" : "\n");
-            print_topic(run, topic, moves);
+        if (topic_is_shown(run, topic, moves) && (run->options.is_json || topic->code == 0)) {
+            buf_put_str(out, between);
+            between = run->options.is_json ? "," : "\n";
+            if (run->options.is_json) {
+                print_topic_json(run, topic, moves);
+            } else {
+                print_topic(run, topic, moves);
+            }
         }
         if (topic->code != 0) {
-            buf_putf(&run->terminal->err, "klamm: topic %s: %s\n", topic->name,
+            buf_put_str(err, "klamm: topic ");
+            cli_text_put_escaped(err, slice_str(topic->name));
+            buf_putf(err, ": %s\n",
                      topic->code == 3 ? "does not exist" : klamm_code_name(topic->code));
             exit_code = CLI_EXIT_FAILED;
         }

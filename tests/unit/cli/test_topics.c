@@ -50,6 +50,32 @@ static void describe_shows_what_is_wrong_and_what_moves(void **state)
     cli_expect(x, 1, "", "klamm: topic ghost: does not exist\n");
 }
 
+/* S20: what only moves is not under-replicated. */
+static void describe_can_show_only_what_is_missing(void **state)
+{
+    struct cli_fixture *x = *state;
+    cli_move(x, 0, far, 3);
+    cli_run(x, cli_topics_run, "describe --under-replicated-partitions --bootstrap-server @B");
+    cli_expect(x, 0, "", "");
+    cli_run(x, cli_topics_run,
+            "describe --under-replicated-partitions --json --bootstrap-server @B");
+    cli_expect(x, 0, "{\"topics\":[]}\n", "");
+    pthread_mutex_lock(&x->cluster->lock);
+    x->cluster->topics[0].partitions[1].leader = -1;
+    x->cluster->topics[0].partitions[2].isr.count = 2;
+    pthread_mutex_unlock(&x->cluster->lock);
+    cli_run(x, cli_topics_run, "describe foo --under-replicated-partitions --bootstrap-server @B");
+    cli_expect(
+        x, 0,
+        "foo\n"
+        "PARTITION  LEADER  REPLICAS  ISR    ADDING  REMOVING  STATE\n"
+        "        1    none  1,2,3     1,2,3                    no leader\n"
+        "        2       1  1,2,3     1,2                      under-replicated (1 missing)\n",
+        "");
+    cli_run(x, cli_topics_run, "describe \x1b[31mghost --bootstrap-server @B");
+    cli_expect(x, 1, "", "klamm: topic \\u001b[31mghost: does not exist\n");
+}
+
 /* S33: without the right to list moves the rest is shown. */
 static void describe_works_without_the_right_to_list_moves(void **state)
 {
@@ -145,6 +171,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         CLI_TEST(topics_are_created_listed_and_deleted),
         CLI_TEST(describe_shows_what_is_wrong_and_what_moves),
+        CLI_TEST(describe_can_show_only_what_is_missing),
         CLI_TEST(describe_works_without_the_right_to_list_moves),
         CLI_TEST(describe_has_json),
         CLI_TEST(options_may_stand_in_front_of_the_action),
