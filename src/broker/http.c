@@ -100,46 +100,46 @@ static void question_arrived(void *arg)
         answer(q, HTTP_UNAVAILABLE);
         return;
     }
+    if (q->page == HTTP_HEALTH) { /* at once: nothing else may make a broker look ill */
+        answer(q, h->config.health(h->config.arg, &q->body) ? HTTP_OK : HTTP_UNAVAILABLE);
+        return;
+    }
     list_push_back(&h->waiting, &q->link);
     if (!env_timer_is_active(&h->rest)) {
         gather(h);
     }
 }
 
-static enum http_code page_write(struct broker_http *h, enum http_page page, struct buf *out)
+/* Of those that need what was gathered. */
+static void page_write(struct broker_http *h, enum http_page page, struct buf *out)
 {
-    switch (page) {
-    case HTTP_METRICS:
+    if (page == HTTP_METRICS) {
         h->config.metrics(h->config.arg, out);
-        return HTTP_OK;
-    case HTTP_STATUS:
+    } else {
         h->config.status(h->config.arg, out);
-        return HTTP_OK;
-    case HTTP_HEALTH:
-        break;
     }
-    return h->config.health(h->config.arg, out) ? HTTP_OK : HTTP_UNAVAILABLE;
 }
 
 /* Many who ask for one page share the work of writing it. */
 static void waiting_answer(struct broker_http *h)
 {
     struct buf texts[PAGES];
-    enum http_code codes[PAGES] = {0};
+    bool is_written[PAGES] = {false};
     struct list_node *node;
     while ((node = list_pop(&h->waiting)) != NULL) {
         struct question *q = CONTAINER_OF(node, struct question, link);
         struct buf *text = &texts[q->page];
-        if (codes[q->page] == 0) {
+        if (!is_written[q->page]) {
+            is_written[q->page] = true;
             buf_init(text);
-            codes[q->page] = page_write(h, q->page, text);
+            page_write(h, q->page, text);
         }
         buf_put_slice(&q->body, buf_slice(text));
         q->body.failed = q->body.failed || buf_failed(text);
-        answer(q, codes[q->page]);
+        answer(q, HTTP_OK);
     }
     for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
-        if (codes[i] != 0) {
+        if (is_written[i]) {
             buf_deinit(&texts[i]);
         }
     }

@@ -19,12 +19,13 @@ struct broker_http_config {
     struct env *http_env; /* where the port is served; its loop must outlive the broker's */
     const char *host;     /* a literal address */
     uint16_t port;        /* 0 = any free one */
-    /* Starts to gather what the pages need; the owner calls broker_http_gathered when it is there, at
-     * once or later, once. */
+    /* Starts to gather what metrics and status need; the owner calls broker_http_gathered when it is
+     * there, at once or later, once. */
     void (*gather)(void *arg);
-    /* Write the pages from what was gathered. True from health: the broker is well. */
+    /* Write the pages from what was gathered. */
     void (*metrics)(void *arg, struct buf *out);
     void (*status)(void *arg, struct buf *out);
+    /* From what is known anyhow. True: the broker is well. */
     bool (*health)(void *arg, struct buf *out);
     void *arg;
 };
