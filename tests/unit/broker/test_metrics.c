@@ -219,6 +219,28 @@ static void requests_that_are_refused_are_counted(void **state)
     bench_stop(&b);
 }
 
+static void a_failed_directory_is_counted_and_tells_no_sizes(void **state)
+{
+    (void)state;
+    struct bench b = {0};
+    bench_start(&b, NULL);
+    bench_lead(&b);
+    bench_append(&b, 1); /* t-0 lies in the first directory */
+    sim_disk_break(b.server, "/data/a");
+    struct bench_produce produce = {
+        .topic = "t", .acks = 1, .version = 9, .records = bench_records(&b, 1)};
+    assert_int_not_equal(bench_produce(&b, &produce)->error_code, 0);
+    bench_run(&b, 100);
+    char *text = text_of(&b);
+    assert_line(text, "kafka_log_logmanager_offlinelogdirectorycount 1");
+    assert_line(text, "kafka_server_replicamanager_offlinereplicacount 1");
+    assert_line(text, "klamm_log_dir_log_bytes{dir=\"/data/b\"} 0");
+    assert_null(strstr(text, "{dir=\"/data/a\"}"));
+    assert_null(strstr(text, "kafka_log_log_size{"));
+    free(text);
+    bench_stop(&b);
+}
+
 static void partitions_beyond_the_bound_are_only_counted(void **state)
 {
     (void)state;
@@ -250,6 +272,7 @@ int main(void)
         cmocka_unit_test(facts_have_a_line_each),
         cmocka_unit_test(what_clients_write_and_read_is_counted),
         cmocka_unit_test(requests_that_are_refused_are_counted),
+        cmocka_unit_test(a_failed_directory_is_counted_and_tells_no_sizes),
         cmocka_unit_test(partitions_beyond_the_bound_are_only_counted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
