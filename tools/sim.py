@@ -46,11 +46,13 @@ def main():
     which.add_argument("--seeds-file", metavar="FILE", help="a seed at the start of each line; # starts a comment")
     parser.add_argument("--time-limit", type=float, default=float("inf"), metavar="SECONDS")
     parser.add_argument("--last-replica", action="store_true", help="also the excluded case: losing the last in-sync replica")
+    parser.add_argument("--levels", action="store_true", help="brokers of two levels of inter.broker.protocol.version")
     parser.add_argument("--fault-points", action="store_true",
                         help="the controller also crashes at its fault points; fails when one is never crossed")
     arguments = parser.parse_args()
     program = os.path.join(arguments.build, "tests/sim/sim-cluster")
-    options = ["--last-replica"] * arguments.last_replica + ["--fault-points"] * arguments.fault_points
+    options = (["--last-replica"] * arguments.last_replica + ["--levels"] * arguments.levels
+               + ["--fault-points"] * arguments.fault_points)
     if arguments.seeds_file:
         pieces = [(seed, seed) for seed in read_seeds(arguments.seeds_file)]
         name = arguments.seeds_file

@@ -32,14 +32,15 @@ static bool is_end(void *arg, const char *point)
 void cluster_broker_start(struct cluster_broker *b)
 {
     static const char *const log_dirs[] = {"/data"};
-    static const struct broker_setting settings[] = {
+    struct cluster *c = b->cluster;
+    enum ibp level = c->options.mixes_levels ? c->levels[prng_below(c->prng, 2)] : IBP_NEWEST;
+    const struct broker_setting settings[] = {
         {"replica.lag.time.max.ms", "2000"},    {"replica.fetch.wait.max.ms", "100"},
         {"replica.fetch.backoff.ms", "100"},    {"controlled.shutdown.retry.backoff.ms", "200"},
         {"auto.create.topics.enable", "false"}, {"log.segment.delete.delay.ms", "1000"},
         {"min.insync.replicas", "1"},           {"log.segment.bytes", "16384"},
-        {"replica.fetch.max.bytes", "1024"},
+        {"replica.fetch.max.bytes", "1024"},    {"inter.broker.protocol.version", ibp_name(level)},
     };
-    struct cluster *c = b->cluster;
     CHECK(b->broker == NULL);
     if (!sim_node_is_alive(b->node)) {
         sim_node_start(b->node);
@@ -62,7 +63,7 @@ void cluster_broker_start(struct cluster_broker *b)
     b->broker = broker_new(env, env, &config, metastore_store_factory(c->store), &em);
     CHECKF(b->broker != NULL, "%s", em.text);
     struct broker_events events = {.on_ready = on_ready, .on_fatal = on_fatal, .arg = b};
-    sim_trace(c->world, "broker %d starts", b->id);
+    sim_trace(c->world, "broker %d starts at level %s", b->id, ibp_name(level));
     if (broker_start(b->broker, &events, &em) != 0) {
         sim_trace(c->world, "broker %d does not start: %s", b->id, em.text);
         b->is_fatal = true;

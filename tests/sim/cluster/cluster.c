@@ -47,6 +47,9 @@ static struct cluster *cluster_new(const struct cluster_options *options)
     cluster_crashes_init(c);
     c->broker_count = (int32_t)prng_range(c->prng, 3, CLUSTER_BROKERS_MAX);
     c->partition_count = (int32_t)prng_range(c->prng, 1, CLUSTER_PARTITIONS_MAX);
+    for (int i = 0; options->mixes_levels && i < 2; i++) {
+        c->levels[i] = (enum ibp)prng_range(c->prng, IBP_NEWEST + 1, IBP_END - 1);
+    }
     c->store_node = sim_node_new(c->world, "store");
     struct errmsg em = {""};
     struct metastore_store_config config = {.env = sim_node_env(c->store_node)};

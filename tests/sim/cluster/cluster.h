@@ -9,6 +9,7 @@
 #include "broker/broker.h"
 #include "metastore/store.h"
 #include "model/cluster.h"
+#include "model/ibp.h"
 #include "sim/cluster/client.h"
 #include "sim/env/sim.h"
 
@@ -106,7 +107,8 @@ struct cluster_options {
     uint64_t seed;
     uint64_t *crossed;       /* crashes at each of CONTROLLER_FAULT_POINTS; NULL: none there */
     bool loses_last_replica; /* also the excluded case: power loss of the last in-sync replica */
-    bool is_traced;          /* print the trace at the end */
+    bool mixes_levels; /* each start of a broker draws one of two inter.broker.protocol.versions */
+    bool is_traced;    /* print the trace at the end */
 };
 
 struct cluster {
@@ -121,6 +123,7 @@ struct cluster {
     struct cluster_broker brokers[CLUSTER_BROKERS_MAX];
     int32_t broker_count;
     int32_t partition_count;
+    enum ibp levels[2]; /* with mixes_levels */
     struct cluster_writer writers[CLUSTER_PARTITIONS_MAX];
     struct cluster_reader readers[CLUSTER_PARTITIONS_MAX];
     struct cluster_operator op;

@@ -1,6 +1,6 @@
 /*
  * The simulator's program: one seed or a range.
- *   sim-cluster --seeds A..B [--last-replica] [--fault-points] [--trace]
+ *   sim-cluster --seeds A..B [--last-replica] [--levels] [--fault-points] [--trace]
  * Prints a line for each failing seed and how many passed; exit status 1 when any failed. With
  * --fault-points the controller also crashes at these, and how often it did at each is told.
  */
@@ -13,7 +13,8 @@
 static int usage(void)
 {
     (void)fprintf(stderr,
-                  "usage: sim-cluster --seeds A..B [--last-replica] [--fault-points] [--trace]\n");
+                  "usage: sim-cluster --seeds A..B [--last-replica] [--levels] [--fault-points] "
+                  "[--trace]\n");
     return 2;
 }
 
@@ -48,6 +49,8 @@ int main(int argc, char **argv)
             options.loses_last_replica = true;
         } else if (strcmp(argv[i], "--fault-points") == 0) {
             options.crossed = crossed;
+        } else if (strcmp(argv[i], "--levels") == 0) {
+            options.mixes_levels = true;
         } else if (strcmp(argv[i], "--trace") == 0) {
             options.is_traced = true;
         } else {
