@@ -161,17 +161,45 @@ void control_brokers_set(struct control *c, const struct control_event *event)
     }
 }
 
+static void late_free(struct control *c)
+{
+    for (int32_t i = 0; i < c->late_broker_count; i++) {
+        model_broker_deinit(&c->late_brokers[i]);
+    }
+    free(c->late_brokers);
+    c->late_brokers = NULL;
+    c->late_broker_count = 0;
+}
+
 void control_brokers_load(struct control *c, const struct control_event *event)
 {
-    for (int32_t i = 0; i < event->broker_count; i++) {
-        if (control_broker_find(c, event->brokers[i].id) == NULL) {
+    if (c->brokers == NULL) {
+        for (int32_t i = 0; i < event->broker_count; i++) {
             broker_set_alive(c, broker_add(c, &event->brokers[i]), true);
         }
+        return;
+    }
+    late_free(c);
+    c->late_brokers = xalloc((size_t)(event->broker_count + 1) * sizeof *c->late_brokers);
+    c->late_broker_count = event->broker_count;
+    for (int32_t i = 0; i < event->broker_count; i++) {
+        model_broker_copy(&c->late_brokers[i], &event->brokers[i]);
+    }
+}
+
+void control_brokers_loaded(struct control *c)
+{
+    if (c->late_brokers != NULL) {
+        control_brokers_set(c, &(struct control_event){.kind = CONTROL_ON_BROKERS,
+                                                       .brokers = c->late_brokers,
+                                                       .broker_count = c->late_broker_count});
+        late_free(c);
     }
 }
 
 void control_brokers_reset(struct control *c)
 {
+    late_free(c);
     struct core_broker *b = NULL;
     struct core_broker *next = NULL;
     HASH_ITER(hh, c->brokers, b, next)

@@ -246,6 +246,7 @@ static void loaded(struct control *c)
     (void)errmsg_set(&em, E_OK, "controller with epoch %d: %d brokers, %zu topics, %zu moves",
                      c->epoch, c->alive_count, c->topic_list.count, c->moves.count);
     control_log_add(c, CONTROL_INFO, em.text);
+    control_brokers_loaded(c);
     control_brokers_tell(c);
     control_sweep_start(c, SWEEP_LOAD, -1, NULL);
 }

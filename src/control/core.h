@@ -269,6 +269,9 @@ struct control {
     int32_t budget;              /* partitions that this step may still look at */
     struct core_broker *brokers;
     int32_t alive_count;
+    struct model_broker
+        *late_brokers; /* LOADING: the registrations after the first list; NULL = none */
+    int32_t late_broker_count;
     struct core_topic *topics;
     struct core_topic *topics_by_id;
     struct core_topic *topics_by_collision;
@@ -315,7 +318,10 @@ void control_resign(struct control *c, const char *reason);
 struct core_broker *control_broker_find(const struct control *c, int32_t id);
 bool control_broker_is_live(const struct control *c, int32_t id); /* alive, not shutting down */
 void control_brokers_set(struct control *c, const struct control_event *event);
+/* While a new controller reads: the first list is what it starts from; a later one waits, so that what it
+ * changes is dealt with like a change after that. */
 void control_brokers_load(struct control *c, const struct control_event *event);
+void control_brokers_loaded(struct control *c);
 void control_brokers_reset(struct control *c);
 /* UpdateMetadata without partitions to every broker. */
 void control_brokers_tell(struct control *c);

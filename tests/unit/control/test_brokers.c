@@ -22,6 +22,35 @@ static void a_new_broker_gets_metadata_before_its_replicas(void **state)
     world_deinit(&w);
 }
 
+/* Registrations that change while a new controller reads are changes like any other. */
+static void brokers_that_bounce_and_go_while_it_loads_are_seen(void **state)
+{
+    struct world w;
+    (void)state;
+    world_with(&w, 4, "1,2,3");
+    world_resign(&w);
+    w.epoch++;
+    world_event(&w,
+                &(struct control_event){.kind = CONTROL_ON_ELECTED, .controller_epoch = w.epoch});
+    world_brokers_tell(&w);
+    world_topic_load(&w, world_topic(&w, "t"));
+    world_broker_make(&w, 2); /* registers again */
+    world_brokers_tell(&w);
+    w.is_registered[3] = false;
+    world_broker_make(&w, 5);
+    world_brokers_tell(&w);
+    buf_clear(&w.sent);
+    world_event(&w, &(struct control_event){.kind = CONTROL_ON_PRODUCER_BLOCK});
+    world_event(&w, &(struct control_event){.kind = CONTROL_ON_LOADED});
+    world_run(&w);
+    assert_string_equal(world_text(&w, "t", 0), "RS[1,2,3] leader 1 isr [1] epoch 1");
+    assert_non_null(strstr(buf_text(&w.sent), "2 state t-0 leader 1 epoch 1"));
+    assert_non_null(strstr(buf_text(&w.sent), "5 metadata t-0"));
+    assert_int_equal(world_isr(&w, "t", 0, "1,2"), 0);
+    assert_int_equal(world_isr(&w, "t", 0, "1,2,3"), KERR_INELIGIBLE_REPLICA);
+    world_deinit(&w);
+}
+
 static void a_dead_leader_is_followed_by_the_next_in_sync(void **state)
 {
     struct world w;
@@ -167,6 +196,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_new_broker_gets_metadata_before_its_replicas),
+        cmocka_unit_test(brokers_that_bounce_and_go_while_it_loads_are_seen),
         cmocka_unit_test(a_dead_leader_is_followed_by_the_next_in_sync),
         cmocka_unit_test(a_dead_follower_leaves_the_isr),
         cmocka_unit_test(the_last_isr_is_kept_whole),
