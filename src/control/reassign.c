@@ -17,7 +17,8 @@ static void phase_set(struct core_move *m, enum core_phase phase)
     static const unsigned char allowed[PHASE_COUNT] = {
         [PHASE_ASSIGN] = 1 << PHASE_DROP | 1 << PHASE_COPY, /* stored; or not: back */
         [PHASE_DROP] = 1 << PHASE_START | 1 << PHASE_ASSIGN,
-        [PHASE_START] = 1 << PHASE_ASSIGN | 1 << PHASE_COPY | 1 << PHASE_SHRINK | 1 << PHASE_STORE,
+        [PHASE_START] = 1 << PHASE_ASSIGN | 1 << PHASE_DROP | 1 << PHASE_COPY | 1 << PHASE_SHRINK |
+                        1 << PHASE_STORE,
         [PHASE_COPY] = 1 << PHASE_ASSIGN | 1 << PHASE_DROP | 1 << PHASE_START | 1 << PHASE_SHRINK,
         [PHASE_SHRINK] = 1 << PHASE_STORE | 1 << PHASE_START,
         [PHASE_STORE] = 0,
@@ -218,7 +219,8 @@ static int32_t drop_successor(const struct control *c, const struct core_partiti
     return leader;
 }
 
-static void drop_finish(struct control *c, struct core_partition *p)
+/* They are not in the ISR, and nobody can put them there any more. */
+static void dropped_stop(struct control *c, struct core_partition *p)
 {
     struct core_move *m = p->move;
     for (int32_t i = 0; i < m->dropped.count; i++) {
@@ -226,7 +228,6 @@ static void drop_finish(struct control *c, struct core_partition *p)
         control_tell_stop(c, p, m->dropped.list[i], true);
     }
     ids_clear(&m->dropped);
-    phase_set(m, PHASE_START);
 }
 
 enum progress {
@@ -340,7 +341,9 @@ static enum progress drop_run(struct control *c, struct core_partition *p)
 {
     struct core_move *m = p->move;
     if (!p->has_state || !has_dropped(p)) {
-        drop_finish(c, p);
+        /* They are stopped behind the next write of the state: below 2.7-IV2 the leader may have taken
+         * one into the ISR by itself, which that write meets, and from then on it cannot. */
+        phase_set(m, PHASE_START);
         return MOVE_GOES_ON;
     }
     if (m->is_handed_over && m->awaits_leader) {
@@ -463,12 +466,21 @@ static enum progress start_run(struct control *c, struct core_partition *p)
     struct core_move *m = p->move;
     bool is_raised = m->is_raised;
     bool is_moving = assignment_is_reassigning(&p->stored);
+    if (p->has_state && m->dropped.count > 0 && has_dropped(p)) {
+        phase_set(m, PHASE_DROP);
+        drop_enter(m);
+        return MOVE_GOES_ON;
+    }
     m->is_raised = false;
+    if (!p->has_state) {
+        dropped_stop(c, p);
+    }
     if (is_complete(p)) {
         if ((is_moving || !is_raised) && lead_start(c, p)) {
             return MOVE_WRITES;
         }
         if (!is_moving) {
+            dropped_stop(c, p);       /* there is no leader that could take one in */
             return store_start(c, p); /* nothing is taken away: it needs no leader */
         }
     } else if (p->has_state && !is_raised) {
@@ -539,11 +551,13 @@ void control_move_written(struct control *c, struct core_partition *p, enum core
         control_tell_state(c, p, &origin);
         control_tell_new(c, p, &p->stored.adding);
         ids_deinit(&origin);
-        drop_finish(c, p);
+        dropped_stop(c, p);
+        phase_set(m, PHASE_START);
         m->is_raised = true;
         break;
     case WHY_RAISE:
         phase_set(m, PHASE_COPY);
+        dropped_stop(c, p);
         assignment_origin(&p->stored, &origin);
         control_tell_state(c, p, &origin);
         control_tell_new(c, p, &p->stored.adding);
@@ -551,6 +565,7 @@ void control_move_written(struct control *c, struct core_partition *p, enum core
         break;
     case WHY_LEAD:
         phase_set(m, PHASE_SHRINK);
+        dropped_stop(c, p);
         m->shows_target = true;
         leader_await(m);
         control_tell_state(c, p, &m->target);
