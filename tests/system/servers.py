@@ -52,15 +52,21 @@ class Server:
         self.process = None
         self.is_paused = False
         self.fault_dir = None
+        self.settings = {**SETTINGS, "zookeeper.connect": connect, "log.dirs": ",".join(self.log_dirs),
+                         "listeners": "PLAINTEXT://127.0.0.1:%d" % port}
         os.makedirs(self.directory)
-        with open(self.config, "w", encoding="utf-8") as file:
-            for key, value in {**SETTINGS, "zookeeper.connect": connect, "log.dirs": ",".join(self.log_dirs),
-                               "listeners": "PLAINTEXT://127.0.0.1:%d" % port, **settings}.items():
-                file.write("%s=%s\n" % (key, value))
+        self.configure(**settings)
 
     @property
     def address(self):
         return "127.0.0.1:%d" % self.port
+
+    def configure(self, **settings):
+        """From the next start on."""
+        self.settings.update(settings)
+        with open(self.config, "w", encoding="utf-8") as file:
+            for key, value in self.settings.items():
+                file.write("%s=%s\n" % (key, value))
 
     def log(self):
         with open(self.log_path, encoding="utf-8", errors="replace") as file:
@@ -170,6 +176,10 @@ class ServerCluster:
         """The JSON of a node; None when it is not there."""
         answer = self.ask("get", path)
         return json.loads(answer.split(" ", 2)[2]) if answer.startswith("ok ") else None
+
+    def children(self, path):
+        answer = self.ask("children", path)
+        return [name for name in answer.split(" ", 2)[2].split(",") if name] if answer.count(" ") > 1 else []
 
     def controller(self):
         """The id of the active controller, which may be about to change; None while there is none."""

@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import tempfile
+import threading
 import time
 import unittest
 
@@ -31,6 +32,33 @@ def kcat(*arguments, text=None, check=True):
     if check and result.returncode != 0:
         raise AssertionError("kcat %s: status %d\n%s" % (" ".join(arguments), result.returncode, result.stderr))
     return result
+
+
+class Writer(threading.Thread):
+    """An idempotent producer at about 1000 records a second until it is stopped."""
+
+    def __init__(self, bootstrap, topic):
+        super().__init__(daemon=True)
+        self.lines = []
+        self.is_stopped = threading.Event()
+        self.process = subprocess.Popen(["kcat", "-b", bootstrap, "-t", topic, "-P", "-E", "-q", "-X",
+                                         "enable.idempotence=true"], stdin=subprocess.PIPE, text=True)
+        self.start()
+
+    def run(self):
+        while not self.is_stopped.wait(0.05):
+            lines = ["written %07d" % (len(self.lines) + i) for i in range(50)]
+            self.process.stdin.write("\n".join(lines) + "\n")
+            self.process.stdin.flush()
+            self.lines += lines
+
+    def finish(self):
+        """All lines, once they are acknowledged."""
+        self.is_stopped.set()
+        self.join()
+        self.process.stdin.close()
+        assert self.process.wait(DEADLINE_SECONDS) == 0
+        return self.lines
 
 
 class ClusterTest(unittest.TestCase):

@@ -14,7 +14,7 @@ import unittest
 import configs
 import protocol
 from moves_report import Report
-from support import DEADLINE_SECONDS, ClusterTest, wait_until
+from support import DEADLINE_SECONDS, ClusterTest, Writer, wait_until
 
 LINES = ["line %06d %s" % (i, "payload " * 25) for i in range(20000)]  # 4 MB
 SMALL = ("-X", "batch.size=16384", "-X", "compression.codec=none")
@@ -97,33 +97,6 @@ class Reader(threading.Thread):
         self.process.kill()
         self.process.wait()
         self.process.stdout.close()
-        return self.lines
-
-
-class Writer(threading.Thread):
-    """An idempotent producer at about 1000 records a second until it is stopped."""
-
-    def __init__(self, bootstrap, topic):
-        super().__init__(daemon=True)
-        self.lines = []
-        self.is_stopped = threading.Event()
-        self.process = subprocess.Popen(["kcat", "-b", bootstrap, "-t", topic, "-P", "-X", "enable.idempotence=true"],
-                                        stdin=subprocess.PIPE, text=True)
-        self.start()
-
-    def run(self):
-        while not self.is_stopped.wait(0.05):
-            lines = ["written %07d" % (len(self.lines) + i) for i in range(50)]
-            self.process.stdin.write("\n".join(lines) + "\n")
-            self.process.stdin.flush()
-            self.lines += lines
-
-    def finish(self):
-        """All lines, once they are acknowledged."""
-        self.is_stopped.set()
-        self.join()
-        self.process.stdin.close()
-        assert self.process.wait(DEADLINE_SECONDS) == 0
         return self.lines
 
 

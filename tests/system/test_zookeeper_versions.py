@@ -1,0 +1,152 @@
+"""Levels of inter.broker.protocol.version with real brokers: decision 9, and a rolling raise while moves run."""
+
+import struct
+import unittest
+
+import protocol
+from servers import ServerTest
+from support import Writer, wait_until
+
+LINES = ["line %06d %s" % (i, "payload " * 25) for i in range(20000)]  # 4 MB
+PLAN = "/admin/reassign_partitions"
+LEVEL = "inter.broker.protocol.version"
+
+
+def advertised(address):
+    """The keys that ApiVersions lists; version 0."""
+    answer = protocol.call(address, 18, 0, b"")
+    assert answer.take("h") == 0
+    return {row[0] for row in answer.array(lambda: (answer.take("h"), answer.take("h"), answer.take("h")))}
+
+
+def alter(address, topic, partition, replicas):
+    """(top code, {(topic, partition): code}) of one entry."""
+    part = struct.pack(">i", partition) + protocol.compact_array([struct.pack(">i", r) for r in replicas]) + b"\0"
+    row = protocol.compact_text(topic) + protocol.compact_array([part]) + b"\0"
+    answer = protocol.call(address, 45, 0, struct.pack(">i", 30000) + protocol.compact_array([row]) + b"\0", True)
+    answer.take("i")
+    top = answer.take("h")
+    answer.compact_text()
+    found = {}
+
+    def partition_row(name):
+        index, code = answer.take("i"), answer.take("h")
+        answer.compact_text()
+        answer.tags()
+        found[(name, index)] = code
+
+    def topic_row():
+        name = answer.compact_text()
+        answer.compact_array(lambda: partition_row(name))
+        answer.tags()
+    answer.compact_array(topic_row)
+    return top, found
+
+
+class Levels(ServerTest):
+    def raise_level(self, level):
+        """One broker after the other, as operators do; the next only when this one is in sync again."""
+        for broker, server in self.cluster.servers.items():
+            self.assertEqual(server.stop(), 0)
+            server.configure(**{LEVEL: level})
+            server.start()
+            server.wait_ready()
+            self.wait_whole(broker)
+
+    def wait_whole(self, broker):
+        """Every partition of the broker that is not about to leave it has it in the in-sync set."""
+        def is_whole():
+            for topic in self.cluster.children("/brokers/topics"):
+                node = self.cluster.znode("/brokers/topics/" + topic)
+                for partition, replicas in node["partitions"].items():
+                    state = self.cluster.znode("/brokers/topics/%s/partitions/%s/state" % (topic, partition))
+                    coming = node.get("adding_replicas", {}).get(partition, [])
+                    if broker in replicas and broker not in coming and (state is None or broker not in state["isr"]):
+                        return False
+            return True
+        wait_until("broker %d to be in sync" % broker, is_whole)
+
+
+class OldLevel(Levels):
+    brokers = 3
+    settings = {LEVEL: "2.2", "replica.lag.time.max.ms": 3000}
+
+    def test_a_cluster_of_2_2_serves_and_refuses_moves(self):
+        self.create("old", [1, 2, 3], [2, 3, 1])
+        self.produce("old", LINES[:1000], "-p", "0")
+        self.produce("old", LINES[1000:2000], "-p", "1")
+        self.assertEqual(sorted(self.consume("old")), LINES[:2000])
+        cluster = self.cluster
+        for server in cluster.servers.values():
+            self.assertFalse(advertised(server.address) & {45, 46})
+            self.assertEqual(alter(server.address, "old", 0, [1, 2]), (35, {("old", 0): 35}))
+        self.assertEqual(cluster.znode("/brokers/topics/old"),
+                         {"version": 1, "partitions": {"0": [1, 2, 3], "1": [2, 3, 1]}})
+        self.assertEqual(cluster.znode("/brokers/ids/1")["version"], 4)
+        self.assertNotIn("features", cluster.znode("/brokers/ids/1"))
+        self.assertEqual(cluster.znode("/feature"), {"version": 1, "status": 0, "features": {}})
+        self.assertEqual(cluster.znode("/latest_producer_id_block")["version"], 1)
+        result = self.execute("old", [1, 2], check=False)
+        self.assertNotEqual(result.returncode, 0)
+        self.assertIn("does not offer ListPartitionReassignments", result.stdout + result.stderr)
+        self.assertEqual(self.replicas("old"), [[1, 2, 3], [2, 3, 1]])
+
+    def test_leaders_of_2_2_keep_the_in_sync_sets_themselves(self):
+        active = wait_until("a controller", self.cluster.controller)
+        leader, follower = [broker for broker in self.cluster.servers if broker != active]
+        self.create("kept", [leader, follower, active])
+        state = "/brokers/topics/kept/partitions/0/state"
+        before = self.cluster.znode(state)
+        self.cluster.servers[follower].pause()
+        self.produce("kept", LINES[:100])  # is acknowledged when the follower, or its session, is out
+        self.assertNotIn(follower, self.cluster.znode(state)["isr"])
+        self.cluster.servers[follower].resume()
+        self.wait_isr("kept", [1, 2, 3])
+        self.assertEqual(self.cluster.znode(state)["leader"], before["leader"])
+        wait_until("the notifications to be read", lambda: not self.cluster.children("/isr_change_notification"))
+        self.assertEqual(self.consume("kept"), LINES[:100])
+
+    def test_the_plan_of_an_old_tool_waits_for_the_level(self):
+        self.create("waits", [1, 2])
+        self.produce("waits", LINES[:100])
+        plan = '{"version":1,"partitions":[{"topic":"waits","partition":0,"replicas":[2,3]}]}'
+        self.cluster.asked += 1
+        self.assertEqual(self.cluster.sessions.ask("create", "reader", self.cluster.asked, PLAN, plan), "ok 0")
+        self.cluster.servers[wait_until("a controller", self.cluster.controller)].wait_log(
+            "asks for 1 moves: they wait until inter.broker.protocol.version is 2.4-IV0 or later")
+        self.assertEqual(self.replicas("waits"), [[1, 2]])
+        self.raise_level("2.4")
+        wait_until("the plan to be done", lambda: self.cluster.znode(PLAN) is None)
+        self.assertEqual(self.replicas("waits"), [[2, 3]])
+        self.wait_isr("waits", [2, 3])
+        self.assertEqual(self.consume("waits"), LINES[:100])
+        self.raise_level("2.2")  # for the other tests; not something to do with data that matters
+        self.assertEqual(self.cluster.znode("/brokers/topics/waits")["partitions"], {"0": [2, 3]})
+
+
+class RollingRaise(Levels):
+    brokers = 4
+    settings = {LEVEL: "2.4"}
+
+    def test_a_rolling_raise_under_load_loses_nothing(self):
+        self.create("raised", [1, 2, 3])
+        self.produce("raised", LINES)
+        writer = Writer(",".join(server.address for server in self.cluster.servers.values()), "raised")
+        self.execute("raised", [4, 1, 2], options=("--throttle", "200000"))
+        self.assertNotIn("topic_id", self.cluster.znode("/brokers/topics/raised"))
+        self.raise_level("2.8")
+        moving = self.cluster.znode("/brokers/topics/raised")
+        self.assertRegex(moving["topic_id"], r"^[A-Za-z0-9_-]{22}$")
+        self.raise_level("3.9")
+        self.assertEqual(self.cluster.znode("/feature"), {"version": 2, "status": 1, "features": {}})
+        self.assertEqual(self.cluster.znode("/brokers/topics/raised")["topic_id"], moving["topic_id"])
+        self.execute("raised", [4, 1, 2], options=("--additional", "--throttle", "1000000000"), check=False)
+        self.wait_idle("raised")
+        self.assertEqual(self.replicas("raised"), [[4, 1, 2]])
+        self.wait_isr("raised", [1, 2, 4])
+        written = writer.finish()
+        self.assertEqual(self.consume("raised"), LINES + written)
+
+
+if __name__ == "__main__":
+    unittest.main()
