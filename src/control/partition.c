@@ -205,20 +205,33 @@ static void conflict(struct control *c, struct core_partition *p, const struct c
     tell_everybody(c, p);
 }
 
-static void missing(struct control *c, struct core_partition *p, const struct core_write *w)
+/* Nothing is known of it any more: it is left as it is. */
+static void lose(struct control *c, struct core_partition *p, const char *why)
 {
-    if (w->why == WHY_CREATE && p->topic->has_partitions_node) {
-        p->topic->has_partitions_node = false; /* somebody removed it: make it again, once */
-        return;
-    }
     struct errmsg em;
-    (void)errmsg_set(&em, E_NOT_FOUND, "%s-%d: its state is gone from the metastore",
-                     p->topic->name, p->index);
+    (void)errmsg_set(&em, E_NOT_FOUND, "%s-%d is left alone: its state %.300s", p->topic->name,
+                     p->index, why);
     control_log_add(c, CONTROL_WARNING, em.text);
     p->is_lost = true;
     ops_fail(c, p, KERR_UNKNOWN_TOPIC_OR_PARTITION);
     control_move_free(c, p, KERR_UNKNOWN_TOPIC_OR_PARTITION);
-    control_legacy_refuse(c, p, "its state is gone");
+    control_legacy_refuse(c, p, "its state is lost");
+}
+
+static void missing(struct control *c, struct core_partition *p, const struct core_write *w)
+{
+    if (w->why == WHY_CREATE && p->topic->has_partitions_node) {
+        p->topic->has_partitions_node = false; /* somebody removed it: make it again, once */
+    } else {
+        lose(c, p, "is gone from the metastore");
+    }
+}
+
+static void unreadable(struct control *c, struct core_partition *p, const char *message)
+{
+    struct errmsg em;
+    (void)errmsg_set(&em, E_MALFORMED, "cannot be read: %.200s", message == NULL ? "" : message);
+    lose(c, p, em.text);
 }
 
 void control_partition_written(struct control *c, struct core_write *w,
@@ -237,7 +250,11 @@ void control_partition_written(struct control *c, struct core_write *w,
         written(c, p, w->why);
         break;
     case CONTROL_CONFLICT:
-        conflict(c, p, w, event->state);
+        if (event->state == NULL) {
+            unreadable(c, p, event->message);
+        } else {
+            conflict(c, p, w, event->state);
+        }
         break;
     case CONTROL_MISSING:
         missing(c, p, w);
@@ -431,6 +448,9 @@ void control_partition_advance(struct control *c, struct core_partition *p)
         ops_fail(c, p, KERR_UNKNOWN_TOPIC_OR_PARTITION);
         control_delete_advance(c, p->topic);
         return;
+    }
+    if (p->is_lost) {
+        ops_fail(c, p, KERR_UNKNOWN_TOPIC_OR_PARTITION);
     }
     while (p->write == NULL && !p->is_lost && !c->is_resigning) {
         if (!p->has_state && state_create(c, p)) {

@@ -118,6 +118,27 @@ class ZooKeeperWatches(WatchTest):
         wait_until("a broker to tell it", lambda: self.isr("written") == [[1, 2]])
 
 
+    def test_state_znode_that_is_no_json_hurts_no_other_partition(self):
+        self.create("broken", [1, 2, 3], [2, 3, 1])
+        path = "/brokers/topics/broken/partitions/0/state"
+        node = self.state("broken")
+        self.assertRegex(self.ask("set", path, "not-json", -1), r"^ok \d")
+        self.kill_active()
+        self.cluster.wait_all_ready()
+        self.cluster.servers[self.active()].wait_log("broken-0 is left alone: its state cannot be read: ")
+        self.create("unhurt", [1, 2, 3])
+        self.produce("unhurt", LINES)
+        self.assertEqual(self.consume("unhurt"), LINES)
+        self.execute("broken", None, [3, 2])
+        wait_until("the move of the other partition", lambda: self.cluster.znode("/brokers/topics/broken")["partitions"]
+                   == {"0": [1, 2, 3], "1": [3, 2]})
+        self.set(path, node)
+        self.kill_active()
+        self.cluster.wait_all_ready()
+        self.produce("broken", LINES, "-p", "0")
+        self.assertEqual(self.consume("broken", "-p", "0"), LINES)
+
+
 class ZooKeeperRebalance(WatchTest):
     brokers = 3
     settings = {"auto.leader.rebalance.enable": "true", "leader.imbalance.check.interval.seconds": 1,

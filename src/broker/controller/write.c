@@ -303,15 +303,13 @@ static void state_conflict(struct controller *c, struct controller_write *w,
     struct errmsg em;
     uint64_t id = w->id;
     write_free(w);
-    if (metastore_partition_state_decode(result->data, &state, &em) != 0) {
-        controller_write_failed(c, id, em.text);
-    } else {
-        state.version = result->stat.version;
-        controller_step(c, &(struct control_event){.kind = CONTROL_ON_WRITE_DONE,
-                                                   .write_id = id,
-                                                   .outcome = CONTROL_CONFLICT,
-                                                   .state = &state});
-    }
+    bool is_good = metastore_partition_state_decode(result->data, &state, &em) == 0;
+    state.version = result->stat.version;
+    controller_step(c, &(struct control_event){.kind = CONTROL_ON_WRITE_DONE,
+                                               .write_id = id,
+                                               .outcome = CONTROL_CONFLICT,
+                                               .state = is_good ? &state : NULL,
+                                               .message = is_good ? NULL : em.text});
     ids_deinit(&state.isr);
 }
 

@@ -28,6 +28,42 @@ static void a_broken_topic_is_left_out_and_told(void **state)
     cluster_free(k);
 }
 
+/* Nobody knows who has what of that partition; the others go on, under whatever controller. */
+static void a_broken_state_is_left_alone(void **state)
+{
+    (void)state;
+    struct cluster *k = cluster_new(3, 7);
+    int32_t id = cluster_wait_controller(k);
+    cluster_run(k, 1000);
+    int32_t list[] = {1, 2, 3};
+    assert_string_equal(cluster_create(k, id, "t", 2, (struct ids){.count = 3, .list = list}),
+                        "0;");
+    const char *path = "/brokers/topics/t/partitions/0/state";
+    assert_int_equal(cluster_change(k, METASTORE_SET, path, "{oops"), 0);
+    cluster_kill(k, id);
+    cluster_run(k, 2 * CLUSTER_SESSION_MS);
+    int32_t next = cluster_wait_controller(k);
+    cluster_run(k, 5000);
+    assert_int_equal(cluster_wait_controller(k), next);
+    assert_string_equal(cluster_node(k, "/controller_epoch"), "2");
+    assert_string_equal(cluster_node(k, path), "{oops");
+    assert_non_null(strstr(cluster_text(&k->log), "t-0 is left alone: its state cannot be read: "));
+    struct control_alter_entry entries[] = {
+        {.topic = slice_str("t"), .partition = 0, .replicas = &next, .replica_count = 1},
+        {.topic = slice_str("t"), .partition = 1, .replicas = &next, .replica_count = 1}};
+    assert_string_equal(
+        cluster_request(k, next,
+                        &(struct control_request){.kind = CONTROL_ALTER_REASSIGNMENTS,
+                                                  .alter = {.entries = entries, .count = 2}}),
+        "3;0;");
+    char *isr = xasprintf("\"isr\":[%d]", next);
+    assert_non_null(strstr(cluster_node(k, "/brokers/topics/t/partitions/1/state"), isr));
+    free(isr);
+    assert_string_equal(cluster_node(k, path), "{oops");
+    assert_string_equal(cluster_node(k, "/controller_epoch"), "2");
+    cluster_free(k);
+}
+
 static void settings_are_followed(void **state)
 {
     (void)state;
@@ -163,6 +199,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_broken_topic_is_left_out_and_told),
+        cmocka_unit_test(a_broken_state_is_left_alone),
         cmocka_unit_test(settings_are_followed),
         cmocka_unit_test(settings_that_come_later_are_followed),
         cmocka_unit_test(a_broker_that_changes_its_registration_is_told_to_all),
