@@ -483,9 +483,10 @@ struct control_event {
             int32_t version;                           /* WRITTEN: the node's version now */
             const struct model_partition_state *state; /* CONFLICT of STATE_*; NULL = unreadable */
             const struct control_topic_read *read;     /* CONFLICT of TOPIC_SET and TOPIC_CREATE */
-            const struct model_producer_block *conflict_block; /* CONFLICT of PRODUCER_BLOCK */
-            const struct control_legacy *conflict_legacy;      /* CONFLICT of LEGACY */
-            const char *message;                               /* FAILED; CONFLICT: unreadable */
+            const struct model_producer_block
+                *conflict_block; /* CONFLICT of PRODUCER_BLOCK; NULL = unreadable */
+            const struct control_legacy *conflict_legacy; /* CONFLICT of LEGACY */
+            const char *message;                          /* FAILED; CONFLICT: unreadable */
         };
         struct {
             enum control_send_kind send_kind; /* ANSWER */

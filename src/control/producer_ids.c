@@ -68,6 +68,9 @@ void control_block_written(struct control *c, const struct core_write *w,
     } else if (event->outcome == CONTROL_CONFLICT && event->conflict_block != NULL) {
         c->block = *event->conflict_block;
         c->has_block = true;
+    } else if (event->outcome == CONTROL_CONFLICT) {
+        struct core_op *op = CONTAINER_OF(list_pop(&c->block_ops), struct core_op, link);
+        control_op_fail(c, op, KERR_UNKNOWN_SERVER_ERROR, event->message);
     } else if (event->outcome == CONTROL_MISSING) {
         c->has_block = false;
     } else {

@@ -743,15 +743,15 @@ static void block_read(void *arg, const struct metastore_result *result)
     }
     struct model_producer_block block = {.broker = -1, .end = -1};
     struct errmsg em = {0};
-    if (result->err == 0 && result->data.len > 0 &&
+    bool is_there = result->err == 0;
+    if (is_there && result->data.len > 0 &&
         metastore_producer_block_decode(result->data, &block, &em) != 0) {
         unreadable(c, "the block of producer ids in", METASTORE_PRODUCER_BLOCK, &em);
-        controller_resign(c, "the block of producer ids cannot be read");
-        return;
+        is_there = false; /* the first who wants ids is told why there are none */
     }
     block.version = result->stat.version;
     controller_step(c, &(struct control_event){.kind = CONTROL_ON_PRODUCER_BLOCK,
-                                               .block = result->err == 0 ? &block : NULL});
+                                               .block = is_there ? &block : NULL});
     controller_starts_load(c);
 }
 

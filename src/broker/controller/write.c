@@ -320,15 +320,14 @@ static void block_conflict(struct controller *c, struct controller_write *w,
     struct errmsg em;
     uint64_t id = w->id;
     write_free(w);
-    if (result->data.len > 0 && metastore_producer_block_decode(result->data, &block, &em) != 0) {
-        controller_write_failed(c, id, em.text);
-        return;
-    }
+    bool is_good =
+        result->data.len == 0 || metastore_producer_block_decode(result->data, &block, &em) == 0;
     block.version = result->stat.version;
     controller_step(c, &(struct control_event){.kind = CONTROL_ON_WRITE_DONE,
                                                .write_id = id,
                                                .outcome = CONTROL_CONFLICT,
-                                               .conflict_block = &block});
+                                               .conflict_block = is_good ? &block : NULL,
+                                               .message = is_good ? NULL : em.text});
 }
 
 static void write_conflict(struct controller *c, struct controller_write *w,

@@ -64,6 +64,39 @@ static void a_broken_state_is_left_alone(void **state)
     cluster_free(k);
 }
 
+/* Producers without ids wait; everything else goes on. */
+static void a_broken_block_of_producer_ids_is_told(void **state)
+{
+    (void)state;
+    struct cluster *k = cluster_new(2, 8);
+    int32_t id = cluster_wait_controller(k);
+    const char *path = "/latest_producer_id_block";
+    assert_int_equal(cluster_change(k, METASTORE_SET, path, "{oops"), 0);
+    cluster_kill(k, id);
+    cluster_run(k, 2 * CLUSTER_SESSION_MS);
+    int32_t next = cluster_wait_controller(k);
+    assert_non_null(strstr(cluster_text(&k->log),
+                           "the block of producer ids in " METASTORE_PRODUCER_BLOCK
+                           " is left out: "));
+    struct control_request ids = {
+        .kind = CONTROL_ALLOCATE_PRODUCER_IDS,
+        .allocate_producer_ids = {.broker = next, .broker_epoch = k->brokers[next].epoch}};
+    for (int32_t i = 0; i < 2; i++) {
+        (void)cluster_request(k, next, &ids);
+        assert_int_equal(k->reply_error, KERR_UNKNOWN_SERVER_ERROR);
+    }
+    assert_string_equal(cluster_create(k, next, "t", 1, (struct ids){.count = 1, .list = &next}),
+                        "0;");
+    assert_int_equal(
+        cluster_change(
+            k, METASTORE_SET, path,
+            "{\"version\":1,\"broker\":1,\"block_start\":\"4000\",\"block_end\":\"4999\"}"),
+        0);
+    assert_string_equal(cluster_request(k, next, &ids), "5000;");
+    assert_string_equal(cluster_node(k, "/controller_epoch"), "2");
+    cluster_free(k);
+}
+
 static void settings_are_followed(void **state)
 {
     (void)state;
@@ -200,6 +233,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_broken_topic_is_left_out_and_told),
         cmocka_unit_test(a_broken_state_is_left_alone),
+        cmocka_unit_test(a_broken_block_of_producer_ids_is_told),
         cmocka_unit_test(settings_are_followed),
         cmocka_unit_test(settings_that_come_later_are_followed),
         cmocka_unit_test(a_broker_that_changes_its_registration_is_told_to_all),
