@@ -65,6 +65,7 @@ static void won(struct controller *c, int32_t epoch, int32_t version)
     c->epoch = epoch;
     c->epoch_version = version;
     c->role = ROLE_LOADING;
+    c->trouble = NULL;
     known_set(c, c->config.broker_id, epoch);
     if (!c->is_watching) {
         node_exists(c, guarded);
@@ -75,9 +76,19 @@ static void won(struct controller *c, int32_t epoch, int32_t version)
 static void follow(struct controller *c, int32_t id)
 {
     c->role = ROLE_FOLLOWER;
+    c->trouble = NULL;
     known_set(c, id, -1);
     if (!c->is_watching) {
         controller_stand(c); /* the watch fired while we looked: look again, and set it */
+    }
+}
+
+/* Looking goes on, twice a second; it is told once. */
+static void trouble_tell(struct controller *c, const char *trouble)
+{
+    if (c->trouble != trouble) {
+        c->trouble = trouble;
+        controller_log(c, CONTROL_WARNING, trouble);
     }
 }
 
@@ -119,7 +130,12 @@ static void node_read(void *arg, const struct metastore_result *result)
         look(c);
         return;
     }
-    if (result->err != 0 || metastore_controller_decode(result->data, &node, &em) != 0) {
+    bool is_good = result->err == 0;
+    if (is_good && metastore_controller_decode(result->data, &node, &em) != 0) {
+        trouble_tell(c, "nobody can be elected: /controller cannot be read");
+        is_good = false;
+    }
+    if (!is_good) {
         give_up(c);
         return;
     }
@@ -210,7 +226,7 @@ static void epoch_read(void *arg, const struct metastore_result *result)
         return;
     }
     if (metastore_controller_epoch_decode(result->data, &epoch, &em) != 0 || epoch == INT32_MAX) {
-        controller_log(c, CONTROL_WARNING, "/controller_epoch holds no usable number");
+        trouble_tell(c, "nobody can be elected: /controller_epoch holds no usable number");
         give_up(c);
         return;
     }

@@ -90,6 +90,7 @@ struct controller {
     int32_t epoch_version; /* of /controller_epoch: guards every write */
     int32_t known_id;      /* what `changed` was last told; -1 = none */
     bool is_watching;      /* the watch on /controller is set */
+    const char *trouble;   /* why nobody can be elected, as told last; a constant, NULL = none */
     bool is_stepping;
     bool is_ended; /* at a fault point: nothing leaves any more; it is about to be freed */
     const char *resign_reason; /* set by an effect, borrowed during the step */

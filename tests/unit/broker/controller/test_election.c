@@ -124,6 +124,39 @@ static void a_foreign_controller_is_followed(void **state)
     cluster_free(k);
 }
 
+/* Somebody left a /controller that is none: that is told once a broker, and it can be deleted. */
+static void a_broken_controller_node_is_told_once(void **state)
+{
+    (void)state;
+    struct cluster *k = cluster_new(2, 9);
+    (void)cluster_wait_controller(k);
+    cluster_run(k, 1000);
+    struct metastore *m = cluster_session(k);
+    struct metastore_op ops[] = {
+        {.kind = METASTORE_DELETE, .path = slice_str("/controller"), .version = -1},
+        {.kind = METASTORE_CREATE, .path = slice_str("/controller"), .data = slice_str("{oops")},
+        {.kind = METASTORE_SET, /* or the one who has the role would delete it */
+         .path = slice_str("/controller_epoch"),
+         .data = slice_str("5"),
+         .version = -1}};
+    k->is_done = false;
+    metastore_multi(m, ops, 3, cluster_call_done, k);
+    CHECK(sim_world_run(k->world, CLUSTER_PATIENCE_MS, cluster_flag, &k->is_done));
+    assert_int_equal(k->err, 0);
+    metastore_close(m);
+    cluster_run(k, 10000);
+    assert_int_equal(cluster_controller(k), 0);
+    const char *line = "warning: nobody can be elected: /controller cannot be read\n";
+    const char *first = strstr(cluster_text(&k->log), line);
+    assert_non_null(first);
+    const char *second = strstr(first + 1, line);
+    assert_non_null(second);
+    assert_null(strstr(second + 1, line));
+    assert_int_equal(cluster_change(k, METASTORE_DELETE, "/controller", NULL), 0);
+    assert_int_not_equal(cluster_wait_controller(k), 0);
+    cluster_free(k);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -132,6 +165,7 @@ int main(void)
         cmocka_unit_test(a_lost_answer_is_found_out),
         cmocka_unit_test(a_controller_whose_node_is_deleted_resigns),
         cmocka_unit_test(a_fenced_controller_resigns_at_its_next_write),
+        cmocka_unit_test(a_broken_controller_node_is_told_once),
         cmocka_unit_test(a_foreign_controller_is_followed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
