@@ -175,7 +175,7 @@ static void dirs_check(void *arg)
     if (online == 0) {
         fatal(b, "all log directories are offline");
     } else if (b->session != NULL) {
-        broker_session_dir_failed(b->session);
+        broker_session_ask_roles(b->session);
     }
 }
 
@@ -260,6 +260,12 @@ static void on_settings_loaded(void *arg)
                                               .log = on_withdrawal_log,
                                               .log_arg = b};
     b->withdrawal = broker_withdrawal_new(&config);
+}
+
+static void on_room_made(void *arg)
+{
+    struct broker *b = arg;
+    broker_session_ask_roles(b->session);
 }
 
 static void on_controller_changed(void *arg, int32_t broker_id, int32_t epoch)
@@ -664,6 +670,8 @@ int broker_start(struct broker *b, const struct broker_events *events, struct er
     struct broker_strays_config strays = {.env = b->env,
                                           .replicas = b->replicas,
                                           .broker_id = b->config.id,
+                                          .made_room = on_room_made,
+                                          .arg = b,
                                           .log = b->config.log,
                                           .log_arg = b->config.log_arg};
     b->strays = broker_strays_new(&strays);

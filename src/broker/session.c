@@ -308,15 +308,15 @@ void broker_session_register(struct broker_session *s)
     node_create(s);
 }
 
-/* ---- a failed directory ---- */
+/* ---- replicas that are to be named again ---- */
 
-static void dir_failed_told(void *arg, const struct metastore_result *result)
+static void roles_asked(void *arg, const struct metastore_result *result)
 {
     (void)arg;
     (void)result; /* Told at best: a controller that starts later reads everything. */
 }
 
-void broker_session_dir_failed(struct broker_session *s)
+void broker_session_ask_roles(struct broker_session *s)
 {
     struct buf json;
     if (s->step != STEP_REGISTERED) {
@@ -328,7 +328,7 @@ void broker_session_dir_failed(struct broker_session *s)
                               .path = slice_str(METASTORE_LOG_DIR_EVENT_NEW),
                               .data = buf_slice(&json),
                               .is_sequential = true};
-    metastore_multi(s->metastore, &op, 1, dir_failed_told, NULL);
+    metastore_multi(s->metastore, &op, 1, roles_asked, NULL);
     buf_deinit(&json);
 }
 

@@ -47,8 +47,9 @@ struct broker_session *broker_session_new(const struct broker_session_config *co
 /* Registers; called once after each connected. While another session still holds the id, it waits for
  * that one to expire, up to twice the session time-out. */
 void broker_session_register(struct broker_session *s);
-/* Writes the notification that a log directory failed. Does nothing while there is no session: the
- * next controller reads everything anyway. */
-void broker_session_dir_failed(struct broker_session *s);
+/* Writes the notification that a log directory failed: the controller names all our replicas again, and
+ * learns from the answers which are offline. Does nothing while there is no session: the next controller
+ * names them anyway. */
+void broker_session_ask_roles(struct broker_session *s);
 /* is_clean: the registration goes at once; else the session is left to expire. NULL is fine. */
 void broker_session_free(struct broker_session *s, bool is_clean);

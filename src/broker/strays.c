@@ -40,6 +40,7 @@ struct broker_strays {
     int round;       /* 1 or 2 */
     bool is_reading; /* a read is out */
     bool is_again;   /* when it ends, everything starts anew */
+    bool has_room;   /* a replica of a topic that is gone was set aside */
     struct stray *list;
     int32_t count;
     int32_t cap;
@@ -57,6 +58,7 @@ static void forget(struct broker_strays *s)
     free(s->list);
     s->list = NULL;
     s->count = s->cap = s->next = 0;
+    s->has_room = false;
 }
 
 static void note(void *arg, const struct replicas_idle_info *info)
@@ -113,6 +115,7 @@ static void set_aside(struct broker_strays *s, const struct stray *stray)
     if (!replicas_set_aside(s->config.replicas, slice_str(stray->topic), stray->partition)) {
         return;
     }
+    s->has_room = s->has_room || stray->evidence == EVIDENCE_ID;
     if (s->config.log != NULL) {
         char *line = xasprintf("replica %s-%d is not ours any more: set aside for deletion",
                                stray->topic, stray->partition);
@@ -219,7 +222,11 @@ static void read_next(struct broker_strays *s)
     } else if (s->round == 1 && s->count > 0) {
         env_timer_start(&s->timer, SECOND_MS);
     } else {
+        bool has_room = s->has_room;
         forget(s);
+        if (has_room && s->config.made_room != NULL) {
+            s->config.made_room(s->config.arg);
+        }
     }
 }
 

@@ -20,6 +20,10 @@ struct broker_strays_config {
     struct env *env;
     struct replicas *replicas;
     int32_t broker_id;
+    /* Replicas of topics that are gone were set aside: others of the same names may be ours, which the
+     * controller has to name again, for their orders were refused. May be NULL. */
+    void (*made_room)(void *arg);
+    void *arg;
     /* A line for the log: a replica was set aside. May be NULL. */
     void (*log)(void *arg, const char *line);
     void *log_arg;

@@ -246,9 +246,9 @@ static void failed_directory_is_told_once_registered(void **state)
     struct member member;
     world_start(&w);
     member_start(&w, &member, NULL);
-    broker_session_dir_failed(member.session);
+    broker_session_ask_roles(member.session);
     run(&w, 2000);
-    broker_session_dir_failed(member.session);
+    broker_session_ask_roles(member.session);
     run(&w, 1000);
     assert_true(member.epoch > 0);
     broker_session_free(member.session, true);

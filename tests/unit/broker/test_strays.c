@@ -22,6 +22,7 @@ struct scene {
     struct bench bench;
     struct broker_strays *strays;
     int32_t lines;
+    int32_t rooms;
 };
 
 static void on_line(void *arg, const char *line)
@@ -29,6 +30,11 @@ static void on_line(void *arg, const char *line)
     struct scene *s = arg;
     assert_non_null(strstr(line, "t-0"));
     s->lines++;
+}
+
+static void on_room(void *arg)
+{
+    ((struct scene *)arg)->rooms++;
 }
 
 static void stop_role(struct bench *b)
@@ -57,6 +63,8 @@ static void scene_start(struct scene *s)
     struct broker_strays_config config = {.env = sim_node_env(s->bench.server),
                                           .replicas = s->bench.replicas,
                                           .broker_id = BENCH_BROKER,
+                                          .made_room = on_room,
+                                          .arg = s,
                                           .log = on_line,
                                           .log_arg = s};
     s->strays = broker_strays_new(&config);
@@ -110,6 +118,7 @@ static void other_replica_list_on_two_readings_is_evidence(void **state)
     assert_int_equal(s.lines, 1);
     bench_run(&s.bench, 62000);
     assert_int_equal(s.lines, 1);
+    assert_int_equal(s.rooms, 0);
     scene_stop(&s);
 }
 
@@ -121,6 +130,7 @@ static void other_topic_id_is_evidence(void **state)
     write_topic(&s, bench_uuid(2), BENCH_BROKER, true);
     bench_run(&s.bench, 42000);
     assert_false(is_hosted(&s));
+    assert_int_equal(s.rooms, 1); /* for the replica of that other topic */
     scene_stop(&s);
 }
 
