@@ -1,5 +1,7 @@
 """Kafka's protocol by hand: a second opinion on what brokers answer, without klamm's own client."""
 
+import base64
+import collections
 import socket
 import struct
 
@@ -300,3 +302,33 @@ def log_dirs(address):
                 answer.take("b")
         found[directory] = (code, logs)
     return found
+
+
+def controlled_shutdown(address, broker, epoch):
+    """The code; version 2."""
+    return call(address, 7, 2, struct.pack(">iq", broker, epoch)).take("h")
+
+
+Proposal = collections.namedtuple("Proposal", "broker broker_epoch topic partition leader_epoch partition_epoch isr")
+
+
+def alter_partition(address, version, proposal):
+    """The code for the in-sync set that the leader proposes, of the whole or of the partition. The topic is its name in
+    version 1 and its id, as ZooKeeper has it, in version 2."""
+    p = proposal
+    topic = compact_text(p.topic) if version < 2 else base64.urlsafe_b64decode(p.topic + "==")
+    isr = compact_array([struct.pack(">i", broker) for broker in p.isr])
+    partition = struct.pack(">ii", p.partition, p.leader_epoch) + isr + struct.pack(">bi", 0, p.partition_epoch) + b"\0"
+    body = struct.pack(">iq", p.broker, p.broker_epoch) + compact_array([topic + compact_array([partition]) + b"\0"]) + b"\0"
+    answer = call(address, 56, version, body, True)
+    answer.take("i")
+    code = answer.take("h")
+    if answer.varint() < 2:
+        return code
+    if version < 2:
+        answer.compact_text()
+    else:
+        answer.bytes(16)
+    answer.varint()
+    answer.take("i")
+    return code or answer.take("h")

@@ -2,11 +2,15 @@
 the reassignment specification, as far as their moments can be held from outside. The simulator has the others."""
 
 import json
+import os
+import re
 import unittest
 
+import protocol
 from servers import ServerTest
 from support import wait_until
 
+STRAY_SECONDS = 120  # a broker looks twice, 30 s apart
 LINES = ["line %05d %s" % (i, "payload " * 10) for i in range(2000)]
 
 
@@ -59,9 +63,39 @@ class Failover(ServerTest):
         self.assertEqual(self.cluster.znode("/brokers/topics/row43")["partitions"], {"0": [1, 2, 4]})
         self.assertEqual(self.folders("row43"), {1, 2, 3, 4})
         self.cluster.servers[3].start()
-        wait_until("the stray set aside", lambda: self.folders("row43") == {1, 2, 4})
+        wait_until("the stray set aside", lambda: self.folders("row43") == {1, 2, 4}, STRAY_SECONDS)
         self.wait_isr("row43", [1, 2, 4])
         self.assertEqual(self.consume("row43"), LINES)
+
+    def test_s21_what_a_broker_comes_back_with_is_set_aside(self):
+        """While broker 3 is down a cancel takes one replica from it, and another is of a topic that is made anew."""
+        self.create("left-by-cancel", [1, 2])
+        self.create("recreated", [3, 1])
+        for topic in ("left-by-cancel", "recreated"):
+            self.produce(topic, LINES)
+        self.hold(4)
+        plan = self.plan("left-by-cancel", [3, 4])
+        self.reassign("--execute", plan)
+        self.wait_isr("left-by-cancel", [1, 2, 3])
+        self.cluster.servers[3].kill()
+        wait_until("broker 3 gone", lambda: self.cluster.znode("/brokers/ids/3") is None)
+        self.reassign("--cancel", plan)
+        self.cluster.servers[4].resume()
+        self.execute("recreated", [1, 2])
+        self.wait_idle("recreated")
+        self.cluster.admin("topics", "delete", "recreated")
+        wait_until("the topic gone", lambda: self.cluster.znode("/brokers/topics/recreated") is None)
+        self.assertEqual(self.folders("recreated"), {3})
+        self.create("recreated", [1])
+        self.produce("recreated", LINES[:10])
+        self.cluster.servers[3].start()
+        self.cluster.servers[3].wait_ready()
+        self.execute("recreated", [3])  # it has an old log of that name, which is not taken for this one
+        wait_until("the stray set aside", lambda: self.folders("left-by-cancel") == {1, 2}, STRAY_SECONDS)
+        self.wait_idle("recreated")
+        self.assertEqual(self.consume("recreated"), LINES[:10])
+        wait_until("the old replica gone", lambda: self.folders("recreated") == {3})
+        self.assertEqual(self.consume("left-by-cancel"), LINES)
 
     def test_row_44_controller_dies_right_after_the_start_of_a_move(self):
         active = self.active()
@@ -109,6 +143,113 @@ class Failover(ServerTest):
         self.wait_isr("row47", [old, others[0], others[1]])
         self.assertNotEqual(self.cluster.controller(), old)
         self.assertEqual(int(self.cluster.ask("get", "/controller_epoch").split()[2]), epoch + 1)
+
+    def test_row_48_a_change_of_the_isr_by_somebody_else_is_not_lost(self):
+        self.create("row48", [1, 2, 3])
+        self.produce("row48", LINES)
+        self.hold(3, 4)  # 3 cannot come back into the set by itself
+        before = self.state("row48")
+        self.assertEqual(before["isr"], [1, 2, 3])
+        changed = json.dumps({**before, "isr": [1, 2]}, separators=(",", ":"))
+        path = "/brokers/topics/row48/partitions/0/state"
+        self.assertRegex(self.cluster.sessions.ask("set", "reader", "row48", path, changed, -1), "^ok ")
+        self.execute("row48", [1, 2, 4])
+        self.assertEqual(self.state("row48")["isr"], [1, 2])
+        self.assertGreater(self.state("row48")["leader_epoch"], before["leader_epoch"])
+        self.cluster.servers[3].resume()
+        self.cluster.servers[4].resume()
+        self.wait_idle("row48")
+        self.wait_isr("row48", [1, 2, 4])
+        self.assertEqual(self.consume("row48"), LINES)
+
+    def break_directory(self, broker, topic):
+        """A log directory of the broker that holds something of the topic fails; those partitions."""
+        server = self.cluster.servers[broker]
+        path = next(path for path in server.log_dirs if any(name.startswith(topic + "-") for name in os.listdir(path)))
+        broken = [int(name.rsplit("-", 1)[1]) for name in os.listdir(path) if name.startswith(topic + "-")]
+        os.rename(path, path + "-away")
+        with open(path, "w", encoding="utf-8"):
+            pass
+        self.addCleanup(self.mend_directory, server, path)
+        for partition in broken:
+            self.produce(topic, LINES, "-p", str(partition))
+        server.wait_log("WARN  log directory %s is offline" % path)
+        return broken
+
+    def mend_directory(self, server, path):
+        server.kill()
+        os.unlink(path)
+        os.rename(path + "-away", path)
+
+    def spread(self, topic, *replicas):
+        """A topic of four partitions with records in each; their first replica has two directories."""
+        self.create(topic, *[list(replicas)] * 4)
+        for partition in range(4):
+            self.produce(topic, LINES, "-p", str(partition))
+
+    def test_row_49_target_with_a_failed_directory_takes_the_replica_into_the_good_one(self):
+        self.spread("row49-there", 4, 1)
+        self.create("row49", [1, 2])
+        self.produce("row49", LINES)
+        self.break_directory(4, "row49-there")
+        self.execute("row49", [1, 4])
+        self.wait_idle("row49")
+        self.wait_isr("row49", [1, 4])
+        good = [path for path in self.cluster.servers[4].log_dirs if os.path.isdir(path)]
+        self.assertEqual(len(good), 1)
+        self.assertIn("row49-0", os.listdir(good[0]))
+        self.assertEqual(self.consume("row49"), LINES)
+
+    def test_row_50_replica_in_a_failed_directory_is_moved_away(self):
+        self.spread("row50", 4, 1, 2)
+        broken = self.break_directory(4, "row50")
+        rows = [[3, 1, 2] if partition in broken else None for partition in range(4)]
+        self.execute("row50", *rows)
+        self.wait_idle("row50")
+        for partition in broken:
+            self.assertEqual(sorted(self.isr("row50")[partition]), [1, 2, 3])
+            self.assertEqual(self.consume("row50", "-p", str(partition)), LINES + LINES)
+        self.assertEqual(self.listed("row50"), [])
+
+    def test_row_53_a_topic_that_moves_cannot_grow(self):
+        self.create("row53-moving", [1, 2, 3])
+        self.create("row53-idle", [1, 2, 3])
+        self.produce("row53-moving", LINES)
+        self.hold(4)
+        self.execute("row53-moving", [1, 2, 4])
+        address = self.cluster.servers[self.active()].address
+        self.assertEqual(protocol.create_partitions(address, {"row53-moving": 2, "row53-idle": 2}),
+                         {"row53-moving": 60, "row53-idle": 0})
+        self.cluster.servers[4].resume()
+        self.wait_idle("row53-moving")
+        self.assertEqual(protocol.create_partitions(address, {"row53-moving": 2}), {"row53-moving": 0})
+        wait_until("a leader", lambda: len(self.partitions("row53-moving")) == 2)
+        self.assertEqual(self.partitions("row53-moving")[0]["replicas"], [1, 2, 4])
+
+    def test_row_56_broker_in_controlled_shutdown_is_no_member(self):
+        self.create("row56-asked", [1, 2, 3])
+        self.produce("row56-asked", LINES)
+        leaving = next(broker for broker in (2, 3) if broker != self.active())
+        controller = self.cluster.servers[self.active()].address
+        self.cluster.servers[1].wait_ready()
+        self.assertEqual(protocol.controlled_shutdown(controller, leaving, self.epoch(leaving)), 0)
+        staying = sorted({1, 2, 3} - {leaving})
+        self.assertEqual(sorted(self.state("row56-asked")["isr"]), staying)
+        topic_id = self.cluster.znode("/brokers/topics/row56-asked")["topic_id"]
+        state = self.state("row56-asked")
+        version = int(self.cluster.ask("get", "/brokers/topics/row56-asked/partitions/0/state").split()[1])
+        proposal = protocol.Proposal(1, self.epoch(1), topic_id, 0, state["leader_epoch"], version, [1, 2, 3])
+        self.assertEqual(protocol.alter_partition(controller, 2, proposal), 107)
+        self.assertEqual(protocol.alter_partition(controller, 1, proposal._replace(topic="row56-asked")), 55)
+        self.assertEqual(sorted(self.state("row56-asked")["isr"]), staying)
+        self.cluster.servers[leaving].kill()
+        self.cluster.servers[leaving].start()
+        self.wait_isr("row56-asked", [1, 2, 3])
+        self.assertEqual(self.consume("row56-asked"), LINES)
+
+    def epoch(self, broker):
+        """Of its registration."""
+        return int(re.findall(r"is ready, epoch (\d+)", self.cluster.servers[broker].log())[-1])
 
     def test_row_52_deleting_a_topic_that_moves(self):
         self.create("row52", [1, 2, 3])
@@ -161,6 +302,30 @@ class Failover(ServerTest):
         self.assertEqual(self.cluster.znode("/brokers/topics/undone")["partitions"], {"0": [c, a, b]})
         self.wait_isr("undone", [a, b, c])
         self.assertEqual(self.consume("undone"), LINES)
+
+
+class Rebalance(ServerTest):
+    brokers = 4
+    settings = {"auto.leader.rebalance.enable": "true", "leader.imbalance.check.interval.seconds": 1,
+                "leader.imbalance.per.broker.percentage": 0}
+
+    def test_row_55_leaders_are_balanced_while_something_moves(self):
+        self.create("row55", [2, 3])
+        self.create("row55-idle", [1, 2], [1, 3])
+        self.produce("row55", LINES)
+        self.hold(4)
+        self.execute("row55", [4, 3])
+        moving = self.cluster.znode("/brokers/topics/row55")
+        self.cluster.servers[1].kill()
+        wait_until("other leaders", lambda: all(self.state("row55-idle", p)["leader"] in (2, 3) for p in (0, 1)))
+        self.cluster.servers[1].start()
+        wait_until("the preferred leaders", lambda: all(self.state("row55-idle", p)["leader"] == 1 for p in (0, 1)))
+        self.assertEqual(self.cluster.znode("/brokers/topics/row55"), moving)
+        self.assertEqual(self.state("row55")["leader"], 2)
+        self.cluster.servers[4].resume()
+        self.wait_idle("row55")
+        wait_until("the preferred leader of the target", lambda: self.state("row55")["leader"] == 4)
+        self.assertEqual(self.consume("row55"), LINES)
 
 
 if __name__ == "__main__":

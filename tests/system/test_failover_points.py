@@ -135,6 +135,23 @@ class FaultPoints(ServerTest):
                 self.assert_whole(topic, target, b, c)
                 self.assertGreaterEqual(self.state(topic)["leader_epoch"], epoch + 3)
 
+    def test_row_51_targets_that_die_before_one_of_them_leads(self):
+        a, b, first, second = self.others
+        self.create("row51", [a, b])
+        self.produce("row51", LINES)
+        self.alter_until("before-B3", "--execute", self.plan("row51", [first, second]))
+        before = self.stored("row51")
+        for broker in (first, second):
+            self.cluster.servers[broker].kill()
+        for broker in (first, second):
+            wait_until("broker %d gone" % broker, lambda path="/brokers/ids/%d" % broker: self.cluster.znode(path) is None)
+        self.wait_successor()
+        wait_until("an old leader", lambda: self.state("row51")["leader"] in (a, b))
+        self.assertEqual(wait_until("the list", lambda: self.listed("row51")), before)
+        self.assertEqual(self.stored("row51"), before)
+        self.assertEqual(self.consume("row51"), LINES)
+        self.assert_whole("row51", first, second)
+
     def joined_move(self, topic):
         """A move of which one target has joined the in-sync set and the other one hangs."""
         a, first, second = self.others[:3]
