@@ -407,7 +407,7 @@ void control_effects_deinit(struct control_effects *e);
 /* ---------------------------------------------------------------- events */
 
 enum control_event_kind {
-    /* Won the election. Then come BROKERS, a TOPIC for each topic, DELETE_TOPICS, PRODUCER_BLOCK,
+    /* Won the election. Then come BROKERS (once), a TOPIC for each topic, DELETE_TOPICS, PRODUCER_BLOCK,
      * LEGACY when there is one, and LOADED. Requests before LOADED get KERR_NOT_CONTROLLER. */
     CONTROL_ON_ELECTED,
     CONTROL_ON_LOADED,

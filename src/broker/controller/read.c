@@ -95,7 +95,7 @@ static void brokers_tell(struct controller *c)
     if (c->role == ROLE_LOADING && !c->is_topics_asked) {
         topics_list(c);
     }
-    if (c->read_brokers_again) {
+    if (c->read_brokers_again && c->role != ROLE_LOADING) {
         c->read_brokers_again = false;
         brokers_read(c);
     }
@@ -220,7 +220,8 @@ static void brokers_changed(void *arg, enum metastore_event event, struct slice 
 
 static void brokers_read(struct controller *c)
 {
-    if (c->is_reading_brokers) {
+    /* While it loads, the core is told once who is there; what changed since it hears when it can act. */
+    if (c->is_reading_brokers || (c->role == ROLE_LOADING && c->is_topics_asked)) {
         c->read_brokers_again = true;
         return;
     }
@@ -728,6 +729,10 @@ void controller_loaded(struct controller *c)
     uint64_t term = c->term;
     controller_step(c, &(struct control_event){.kind = CONTROL_ON_LOADED});
     if (term == c->term) {
+        if (c->read_brokers_again) {
+            c->read_brokers_again = false;
+            brokers_read(c);
+        }
         controller_notices_start(c);
         controller_preferred_start(c);
         controller_features_write(c);

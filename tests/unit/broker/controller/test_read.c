@@ -228,6 +228,75 @@ static void a_topic_removed_by_others_is_forgotten(void **state)
     cluster_free(k);
 }
 
+/* The broker whose controller reads the cluster; 0 = none. */
+static int32_t loader(struct cluster *k)
+{
+    for (int32_t id = 1; id <= k->broker_count; id++) {
+        const struct controller *c = k->brokers[id].controller;
+        if (c != NULL && c->role == ROLE_LOADING && c->is_topics_asked) {
+            return id;
+        }
+    }
+    return 0;
+}
+
+static bool has_loader(void *arg)
+{
+    return loader(arg) != 0;
+}
+
+/* Three brokers, each leading one topic of 100 partitions, without the controller that made them. */
+static void await_loading(struct cluster *k, int32_t *ret_loader, int32_t *ret_other)
+{
+    int32_t id = cluster_wait_controller(k);
+    cluster_run(k, 1000);
+    for (int32_t i = 1; i <= 3; i++) {
+        char name[] = {'t', (char)('0' + (id - 1 + i) % 4 + 1), '\0'};
+        int32_t list[] = {(id - 1 + i) % 4 + 1, (id - 1 + i % 3 + 1) % 4 + 1};
+        assert_string_equal(
+            cluster_create(k, id, name, 100, (struct ids){.count = 2, .list = list}), "0;");
+    }
+    cluster_run(k, 1000);
+    cluster_kill(k, id);
+    assert_true(sim_world_run(k->world, CLUSTER_PATIENCE_MS, has_loader, k));
+    *ret_loader = loader(k);
+    *ret_other = 1;
+    while (*ret_other == id || *ret_other == *ret_loader) {
+        ++*ret_other;
+    }
+}
+
+/* Its session ends while the next controller reads the cluster; each time at another moment of that. */
+static void a_broker_that_goes_while_the_cluster_is_read_is_missed(void **state)
+{
+    (void)state;
+    int32_t hits = 0;
+    for (int32_t lag = 0; lag < 1500; lag += 100) {
+        struct cluster *k = cluster_new(4, 21);
+        int32_t loading;
+        int32_t victim;
+        await_loading(k, &loading, &victim);
+        for (int32_t i = 0; i < lag; i++) {
+            (void)sim_world_step(k->world);
+        }
+        hits += loader(k) == loading;
+        int64_t session = metastore_session_id(k->brokers[victim].session);
+        cluster_kill(k, victim);
+        metastore_store_expire(k->store, session);
+        cluster_run(k, 5000);
+        char *path = xasprintf("/brokers/topics/t%d/partitions/99/state", victim);
+        char *leader = xasprintf("\"leader\":%d,", victim);
+        const char *text = cluster_node(k, path);
+        if (strstr(text, leader) != NULL) {
+            fail_msg("%d events later: %s", lag, text);
+        }
+        free(leader);
+        free(path);
+        cluster_free(k);
+    }
+    assert_in_range(hits, 3, 15);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -239,6 +308,7 @@ int main(void)
         cmocka_unit_test(a_broker_that_changes_its_registration_is_told_to_all),
         cmocka_unit_test(a_deletion_queued_by_others_is_done),
         cmocka_unit_test(a_topic_removed_by_others_is_forgotten),
+        cmocka_unit_test(a_broker_that_goes_while_the_cluster_is_read_is_missed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
