@@ -1,4 +1,5 @@
-"""./dev bench [NAME...] [--json] [--quick]: copy, copy_cold, produce, start, move_empty, throttle, moving.
+"""./dev bench [NAME...] [--json] [--quick]: copy, copy_cold, produce, start, move_empty, throttle, moving,
+failover.
 
 Each benchmark runs several times beside a calibration of the machine in the same run. A figure is the median;
 `spread` shows the smallest and the largest run. Ratios are formed run by run, then the median is taken.
@@ -17,6 +18,7 @@ import time
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "tools"))
 import big_moves
 from devcluster import DevCluster
+from failover import bench_failover
 
 GB = 1000 * 1000 * 1000
 IDLE_SECONDS = 3
@@ -62,7 +64,11 @@ class Programs:
         result = subprocess.run(command, capture_output=True, text=True, check=False)
         if result.returncode != 0:
             raise RuntimeError("%s ended with status %d:\n%s" % (" ".join(command), result.returncode, result.stderr))
-        return json.loads(result.stdout.strip().splitlines()[-1])
+        return self.parse(result.stdout)
+
+    def parse(self, output):
+        """Of the program's last line."""
+        return json.loads(output.strip().splitlines()[-1])
 
     def kgen(self, bootstrap, topic, **options):
         words = [w for k, v in options.items() for w in ("--" + k.replace("_", "-"), str(v))]
@@ -245,7 +251,7 @@ def bench_move_empty(programs, report, runs):
 
 BENCHMARKS = {"copy": (bench_copy, 5), "copy_cold": (big_moves.bench_copy_cold, 5), "produce": (bench_produce, 3),
               "start": (bench_start, 5), "move_empty": (bench_move_empty, 3), "throttle": (big_moves.bench_throttle, 1),
-              "moving": (big_moves.bench_moving, 10)}
+              "moving": (big_moves.bench_moving, 10), "failover": (bench_failover, 3)}
 
 
 def main():

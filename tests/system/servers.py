@@ -126,11 +126,11 @@ class Server:
 class ServerCluster:
     """As DevCluster, for the tests that know only that interface; plus the servers and the znodes."""
 
-    def __init__(self, brokers, heap_mb=192, **settings):
+    def __init__(self, brokers, java=zookeeper.QUICK_JAVA, **settings):
         self.root = tempfile.mkdtemp(prefix="klamm-servers-")
         self.fault_dir = os.path.join(self.root, "faults")  # a file there names a fault point: HACKING.md
         os.makedirs(self.fault_dir)
-        self.zookeeper = zookeeper.ZooKeeper(heap_mb=heap_mb)
+        self.zookeeper = zookeeper.ZooKeeper(java=java)
         self.connect = self.zookeeper.address + CHROOT
         self.settings = settings
         ports = free_ports(brokers)

@@ -13,6 +13,7 @@ JAR = pathlib.Path("/usr/share/java/zookeeper.jar")
 LOG_JAR = JAR.with_name("slf4j-simple.jar")  # to stderr; without it ZooKeeper is silent
 START_SECONDS = 60
 PORT_TRIES = 3
+QUICK_JAVA = ("-Xmx192m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")  # starts soon, stays small
 
 CONFIG = """tickTime={tick_ms}
 minSessionTimeout={min_session_ms}
@@ -51,11 +52,11 @@ def _free_port():
 class ZooKeeper:
     """One standalone server. What it stored outlives stop, kill and start; close removes it."""
 
-    def __init__(self, tick_ms=100, min_session_ms=200, heap_mb=192):
+    def __init__(self, tick_ms=100, min_session_ms=200, java=QUICK_JAVA):
         require()
         self.tick_ms = tick_ms
         self.min_session_ms = min_session_ms
-        self.heap_mb = heap_mb
+        self.java = java
         self.directory = pathlib.Path(tempfile.mkdtemp(prefix="klamm-zookeeper-"))
         self.log_path = self.directory / "log"
         self.process = None
@@ -83,7 +84,7 @@ class ZooKeeper:
         config = self.directory / "zoo.cfg"
         config.write_text(CONFIG.format(tick_ms=self.tick_ms, min_session_ms=self.min_session_ms,
                                         directory=self.directory, port=self.port))
-        command = ["java", "-Xmx%dm" % self.heap_mb, "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp",
+        command = ["java", *self.java, "-cp",
                    "%s:%s" % (JAR, LOG_JAR), "org.apache.zookeeper.server.ZooKeeperServerMain", str(config)]
         with open(self.log_path, "a") as log:
             self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
