@@ -45,6 +45,7 @@ static struct cluster *cluster_new(const struct cluster_options *options)
     c->world = sim_world_new(options->seed);
     c->prng = sim_world_prng(c->world);
     cluster_crashes_init(c);
+    cluster_limits_init(c);
     c->broker_count = (int32_t)prng_range(c->prng, 3, CLUSTER_BROKERS_MAX);
     c->partition_count = (int32_t)prng_range(c->prng, 1, CLUSTER_PARTITIONS_MAX);
     for (int i = 0; options->mixes_levels && i < 2; i++) {
@@ -191,6 +192,7 @@ static void cluster_settle(struct cluster *c)
         c->writers[p].is_stopped = true;
     }
     cluster_faults_end(c);
+    cluster_limits_end(c);
     int64_t end_ms = sim_world_now_ms(c->world) + SETTLE_MS;
     int settled = 0; /* twice in a row: the second reading was made after the first */
     while (!cluster_has_failed(c) && settled < 3) {
@@ -256,6 +258,7 @@ bool cluster_run(const struct cluster_options *options)
     while (!cluster_has_failed(c) && sim_world_now_ms(c->world) < end_ms) {
         cluster_step(c);
         cluster_faults_step(c);
+        cluster_limits_step(c);
     }
     if (!cluster_has_failed(c)) {
         cluster_settle(c);

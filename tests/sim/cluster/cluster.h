@@ -128,6 +128,8 @@ struct cluster {
     struct cluster_reader readers[CLUSTER_PARTITIONS_MAX];
     struct cluster_operator op;
     struct cluster_crashes crashes;
+    struct prng limits_prng;
+    bool has_limits; /* in this run */
     /* what the metastore says, kept fresh by the checker */
     struct model_topic topic;
     struct model_partition_state states[CLUSTER_PARTITIONS_MAX];
@@ -173,6 +175,13 @@ void cluster_operator_planned(struct cluster *c, int32_t partition);
 void cluster_faults_step(struct cluster *c);
 /* Ends all faults; every broker is started. */
 void cluster_faults_end(struct cluster *c);
+
+/* limits.c */
+void cluster_limits_init(struct cluster *c);
+/* Now and then tells some brokers other limits of moves; call as cluster_faults_step. */
+void cluster_limits_step(struct cluster *c);
+/* Lifts them all. */
+void cluster_limits_end(struct cluster *c);
 
 /* crashes.c */
 void cluster_crashes_init(struct cluster *c);
