@@ -8,6 +8,7 @@
 #include "base/check.h"
 #include "cli/text.h"
 #include "env/env.h"
+#include "http/server.h"
 #include "metastore/zookeeper.h"
 #include "model/properties.h"
 
@@ -297,6 +298,13 @@ static void check_replica_times(struct reader *r)
     }
 }
 
+static void check_http(struct reader *r)
+{
+    if (!http_host_is_literal(config_get_string(&r->config->set, CONFIG_BROKER_HTTP_HOST))) {
+        refuse(r, CONFIG_BROKER_HTTP_HOST, "must be a literal address");
+    }
+}
+
 static void collect_settings(struct cmd_server_config *c)
 {
     c->settings = xalloc(CONFIG_BROKER_COUNT * sizeof *c->settings);
@@ -323,6 +331,7 @@ int cmd_server_config_parse(struct slice text, const struct cmd_server_sources *
         take_log_dirs(&r);
         check_zookeeper(&r);
         check_replica_times(&r);
+        check_http(&r);
     }
     if (faults->errors.len > 0) {
         cmd_server_config_deinit(&config);

@@ -318,27 +318,33 @@ union address {
     struct sockaddr_in6 v6;
 };
 
-static bool address_parse(const struct http_config *config, union address *ret)
+static bool address_parse(const char *host, uint16_t port, union address *ret)
 {
     *ret = (union address){0};
-    if (inet_pton(AF_INET, config->host, &ret->v4.sin_addr) == 1) {
+    if (inet_pton(AF_INET, host, &ret->v4.sin_addr) == 1) {
         ret->v4.sin_family = AF_INET;
-        ret->v4.sin_port = htons(config->port);
+        ret->v4.sin_port = htons(port);
         return true;
     }
-    if (inet_pton(AF_INET6, config->host, &ret->v6.sin6_addr) == 1) {
+    if (inet_pton(AF_INET6, host, &ret->v6.sin6_addr) == 1) {
         ret->v6.sin6_family = AF_INET6;
-        ret->v6.sin6_port = htons(config->port);
+        ret->v6.sin6_port = htons(port);
         return true;
     }
     return false;
+}
+
+bool http_host_is_literal(const char *host)
+{
+    union address address;
+    return address_parse(host, 0, &address);
 }
 
 int http_server_open(const struct http_config *config, struct http_server **ret_server,
                      struct errmsg *em)
 {
     union address address;
-    if (!address_parse(config, &address)) {
+    if (!address_parse(config->host, config->port, &address)) {
         return errmsg_set(em, E_INVALID, "\"%.100s\" is no literal address", config->host);
     }
     struct http_server *s = xalloc(sizeof *s);

@@ -43,6 +43,7 @@ struct http_config {
     void *arg;
 };
 
+bool http_host_is_literal(const char *host);
 /* -E_INVALID (no literal address) or -E_SYSTEM, with em. */
 int http_server_open(const struct http_config *config, struct http_server **ret_server,
                      struct errmsg *em) MUST_CHECK;

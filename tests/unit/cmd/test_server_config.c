@@ -148,6 +148,7 @@ static void values_that_do_not_fit_are_refused(void **state)
          "ZooKeeper host \"zoo:0\": the port is not a number from 1 to 65535"},
         {"zookeeper.set.acl=true",
          "needs klamm.zookeeper.digest.file, whose user will own the nodes"},
+        {"klamm.http.host=localhost", "must be a literal address"},
         {"replica.lag.time.max.ms=499", "must not be greater than replica.lag.time.max.ms"},
         {"replica.socket.timeout.ms=499", "must not be greater than replica.socket.timeout.ms"},
         {"broker.id.generation.enable=false",

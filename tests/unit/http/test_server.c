@@ -461,6 +461,19 @@ static void wrong_addresses_are_named(void **state)
     assert_null(second);
 }
 
+static void literal_addresses_are_told_from_names(void **state)
+{
+    (void)state;
+    static const char *const literal[] = {"127.0.0.1", "0.0.0.0", "::", "::1", "fe80::1"};
+    static const char *const other[] = {"", "localhost", "1.2.3", "127.0.0.1:80", "[::1]", "*"};
+    for (size_t i = 0; i < ARRAY_LEN(literal); i++) {
+        assert_true(http_host_is_literal(literal[i]));
+    }
+    for (size_t i = 0; i < ARRAY_LEN(other); i++) {
+        assert_false(http_host_is_literal(other[i]));
+    }
+}
+
 static void ipv6_is_served_too(void **state)
 {
     struct fixture *f = *state;
@@ -492,6 +505,7 @@ int main(void)
         TEST(the_end_does_not_wait_for_answers),
         TEST(a_server_that_never_ran_can_go),
         TEST(wrong_addresses_are_named),
+        cmocka_unit_test(literal_addresses_are_told_from_names),
         TEST(ipv6_is_served_too),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
