@@ -1,6 +1,6 @@
 /*
  * The controller's process crashes at its fault points (broker/controller/fault.h). Each seed has a
- * favourite point, where it crashes often; elsewhere it does so now and then. After each crash the list
+ * favourite point, where it crashes each time; elsewhere it does so now and then. After each crash the list
  * of moves must be the same: what the next controller lists was stored when the other died, and what it
  * does not list any more has ended. While that is looked at, the operator waits.
  * Randomness is a stream of its own, so that a run without crashes at fault points stays what it was.
@@ -47,7 +47,7 @@ bool cluster_crash_here(struct cluster_broker *b, const char *point)
     }
     bool is_favourite = point_index(point) == k->favourite;
     if (c->op.is_stopped || k->count >= CRASHES_MAX ||
-        !prng_chance(&k->prng, 1, is_favourite ? 2 : 40)) {
+        !prng_chance(&k->prng, 1, is_favourite ? 1 : 60)) {
         return false;
     }
     sim_trace(c->world, "broker %d ends %s", b->id, point);
