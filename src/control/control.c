@@ -97,6 +97,11 @@ int32_t control_moving_count(const struct control *c)
     return count;
 }
 
+bool control_has_moves(const struct control *c)
+{
+    return !list_is_empty(&c->moves);
+}
+
 void control_figures(const struct control *c, struct control_figures *ret)
 {
     *ret = (struct control_figures){0};

@@ -526,4 +526,5 @@ void control_figures(const struct control *c, struct control_figures *ret);
 /* For metrics and tests. */
 bool control_is_active(const struct control *c);
 int32_t control_moving_count(const struct control *c);
+bool control_has_moves(const struct control *c); /* some partition moves, or is about to */
 int32_t control_writes_pending(const struct control *c);

@@ -2,6 +2,7 @@
 field scenarios, and a fault for each reason."""
 
 import os
+import struct
 import subprocess
 import threading
 import time
@@ -10,6 +11,7 @@ import unittest
 import configs
 from moves_report import COPYING, DOWN, FAILED, FETCH_ERROR, MIN_ISR, NO_LEADER, NONE, TARGET_DOWN, THROTTLED
 from moving import LINES, LISTS, MB, SLOW, SMALL, SOME, MovingTest
+from protocol import call, compact_array, compact_text
 from support import wait_until
 
 
@@ -98,6 +100,18 @@ class Progress(MovingTest):
             self.assertGreaterEqual(after["copied"], before["copied"])
             self.assertEqual(list(after["adding"]), [4])
         self.assertEqual(len([tp for tp in self.report().moves if tp[0] == "again"]), 1)
+
+    def test_who_does_not_ask_gets_kafkas_bytes(self):
+        self.create("stock", [1, 2])
+        self.produce("stock", SOME, *SMALL)
+        self.start_moves({("stock", 0): [2, 3]}, *SLOW)
+        self.wait_move("stock", "the first bytes", lambda m: m["copied"] > 0)
+        ask = struct.pack(">i", 30000) + compact_array([compact_text("stock") + compact_array([struct.pack(">i", 0)]) + b"\0"])
+        lists = [compact_array([struct.pack(">i", b) for b in ids]) for ids in ([2, 3, 1], [3], [1])]
+        rows = compact_array([struct.pack(">i", 0) + b"".join(lists) + b"\0"])
+        expected = struct.pack(">ih", 0, 0) + compact_text("") + compact_array([compact_text("stock") + rows + b"\0"]) + b"\0"
+        answer = call(self.address(self.controller()), 46, 0, ask + b"\0", True)
+        self.assertEqual(answer.data[answer.at:], expected)
 
     def test_a_move_that_copies_tells_its_rate_and_time_left(self):
         self.create("runs", [1, 2])

@@ -7,7 +7,6 @@
  */
 #include "broker/controller/private.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 
 #define LOOK_MS      1000
@@ -41,13 +40,24 @@ struct controller_progress {
     struct ids target; /* of the move at hand: kept for its memory */
 };
 
-/* "topic-partition" in key, and its length; 0 when no topic has such a name. */
+/* "topic-partition" in key, and its length; 0 when there is no such topic or partition. Called for every
+ * move at each look, hence by hand. */
 static size_t key_make(char *key, struct slice topic, int32_t partition)
 {
-    int len = topic.len > MODEL_TOPIC_NAME_MAX
-                  ? 0
-                  : snprintf(key, KEY_SIZE_MAX, "%.*s-%d", SLICE_ARG(topic), partition);
-    return (size_t)MAX(len, 0);
+    char digits[16];
+    size_t at = sizeof digits;
+    if (topic.len == 0 || topic.len > MODEL_TOPIC_NAME_MAX || partition < 0) {
+        return 0;
+    }
+    for (int32_t rest = partition; at == sizeof digits || rest > 0; rest /= 10) {
+        digits[--at] = (char)('0' + rest % 10);
+    }
+    size_t digit_count = sizeof digits - at;
+    memcpy(key, topic.ptr, topic.len);
+    key[topic.len] = '-';
+    memcpy(key + topic.len + 1, digits + at, digit_count);
+    key[topic.len + 1 + digit_count] = '\0';
+    return topic.len + 1 + digit_count;
 }
 
 static struct progress_move *move_find(const struct controller_progress *p, struct slice topic,
@@ -114,6 +124,9 @@ static void wish_add(struct controller_progress *p, const struct control_alter_e
     char key[KEY_SIZE_MAX];
     struct progress_wish *wish = NULL;
     size_t len = key_make(key, entry->topic, entry->partition);
+    if (len == 0) {
+        return;
+    }
     HASH_FIND(hh, p->wishes, key, len, wish);
     if (wish == NULL) {
         wish = xalloc(sizeof *wish);
@@ -335,7 +348,7 @@ static void look(void *arg)
 void controller_progress_arm(struct controller *c)
 {
     struct controller_progress *p = c->progress;
-    bool is_idle = control_moving_count(c->core) == 0 && p->moves == NULL && p->wishes == NULL &&
+    bool is_idle = !control_has_moves(c->core) && p->moves == NULL && p->wishes == NULL &&
                    controller_starts_is_settled(c);
     if (c->role == ROLE_ACTIVE && !is_idle && !p->is_looking && !env_timer_is_active(&p->timer)) {
         env_timer_start(&p->timer, LOOK_MS);

@@ -21,6 +21,7 @@ struct found {
 };
 
 struct controller_starts_group {
+    struct controller_starts *starts;
     char *name;        /* "topic:group" */
     struct list moves; /* controller_start.link */
     struct found *found;
@@ -35,6 +36,7 @@ struct controller_starts_group {
 
 struct controller_starts {
     struct controller_starts_group *groups;
+    int32_t dirty_count; /* of groups */
     int32_t reads_pending;
 };
 
@@ -53,6 +55,7 @@ static struct controller_starts_group *group_get(struct controller *c, struct sl
     HASH_FIND(hh, c->starts->groups, name.ptr, name.len, g);
     if (g == NULL) {
         g = xalloc(sizeof *g);
+        g->starts = c->starts;
         g->name = slice_dup(name);
         list_init(&g->moves);
         HASH_ADD_KEYPTR(hh, c->starts->groups, g->name, name.len, g);
@@ -60,8 +63,16 @@ static struct controller_starts_group *group_get(struct controller *c, struct sl
     return g;
 }
 
+static void dirty_set(struct controller_starts_group *g, bool is_dirty)
+{
+    bool is_counted = is_dirty && !g->is_refused;
+    g->starts->dirty_count += is_counted - (g->is_dirty && !g->is_refused);
+    g->is_dirty = is_dirty;
+}
+
 static void group_free(struct controller *c, struct controller_starts_group *g)
 {
+    dirty_set(g, false);
     HASH_DEL(c->starts->groups, g);
     for (int32_t i = 0; i < g->found_count; i++) {
         free(g->found[i].text);
@@ -143,29 +154,23 @@ void controller_starts_add(struct controller *c, struct controller_start *start,
         start_restore(start, found->text);
     }
     list_push_back(&g->moves, &start->link);
-    g->is_dirty = true;
+    dirty_set(g, true);
 }
 
 void controller_starts_touch(struct controller_start *start)
 {
-    start->group->is_dirty = true;
+    dirty_set(start->group, true);
 }
 
 void controller_starts_remove(struct controller_start *start)
 {
     list_remove(&start->group->moves, &start->link);
-    start->group->is_dirty = true;
+    dirty_set(start->group, true);
 }
 
 bool controller_starts_is_settled(const struct controller *c)
 {
-    const struct controller_starts_group *g = NULL;
-    for (g = c->starts == NULL ? NULL : c->starts->groups; g != NULL; g = g->hh.next) {
-        if (g->is_dirty && !g->is_refused) {
-            return false;
-        }
-    }
-    return true;
+    return c->starts == NULL || c->starts->dirty_count == 0;
 }
 
 /* ---- writing ---- */
@@ -183,14 +188,15 @@ static void written(void *arg, const struct metastore_result *result)
         g->exists = !g->is_removing;
     } else if (result->err == -E_EXISTS || result->err == -E_NOT_FOUND) {
         g->exists = result->err == -E_EXISTS;
-        g->is_dirty = !g->is_removing;
+        dirty_set(g, !g->is_removing);
     } else if (result->err == -E_UNKNOWN_OUTCOME) {
-        g->is_dirty = true;
+        dirty_set(g, true);
     } else if (result->err != -E_BAD_VERSION && result->err != -E_SESSION_EXPIRED) {
         char *text =
             xasprintf("the start of moves in %s is not kept: %s", g->name, error_name(result->err));
         controller_log(c, CONTROL_WARNING, text);
         free(text);
+        dirty_set(g, false);
         g->is_refused = true;
     }
 }
@@ -253,7 +259,7 @@ static void group_write(struct controller *c, struct controller_starts_group *g)
          .data = buf_slice(&data),
          .version = -1},
     };
-    g->is_dirty = false;
+    dirty_set(g, false);
     g->is_out = true;
     g->is_removing = is_empty;
     metastore_multi(c->store, ops, 2, written, controller_pending_new(c, g));
@@ -334,7 +340,8 @@ static void groups_listed(void *arg, const struct metastore_result *result)
     for (int32_t i = 0; result->err == 0 && i < result->child_count; i++) {
         struct metastore_path path;
         struct controller_starts_group *g = group_get(c, result->children[i]);
-        g->exists = g->is_dirty = true; /* what it says may be over */
+        g->exists = true;
+        dirty_set(g, true); /* what it says may be over */
         c->starts->reads_pending++;
         metastore_get(c->store, metastore_path_child(&path, METASTORE_MOVES, result->children[i]),
                       NULL, NULL, group_read, controller_pending_new(c, g));

@@ -249,9 +249,11 @@ static void list_tells_what_a_move_waits_for(void **state)
     struct world w;
     (void)state;
     world_with(&w, 3, "1,2");
+    assert_false(control_has_moves(w.core));
     w.now_ms += 5000;
     assert_int_equal(world_alter(&w, "t", 0, "2,3"), 0);
     const struct control_moving *m = listed(&w);
+    assert_true(control_has_moves(w.core));
     assert_int_equal(m->leader, 1);
     assert_true(m->has_leader);
     assert_false(m->is_resumed);

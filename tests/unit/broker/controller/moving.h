@@ -66,6 +66,18 @@ static inline void moving_cancel(struct moving *m)
     moving_alter(m, true);
 }
 
+/* Somebody removes /controller: another term begins, and no broker dies. */
+static inline void moving_change_controller(struct moving *m)
+{
+    (void)cluster_wait_controller(m->k);
+    char *epoch = xstrdup(cluster_node(m->k, METASTORE_CONTROLLER_EPOCH));
+    assert_int_equal(cluster_change(m->k, METASTORE_DELETE, METASTORE_CONTROLLER, ""), 0);
+    cluster_run(m->k, 2000);
+    (void)cluster_wait_controller(m->k);
+    assert_string_not_equal(cluster_node(m->k, METASTORE_CONTROLLER_EPOCH), epoch);
+    free(epoch);
+}
+
 /* The leader proposes the target for the in-sync set. */
 static inline void moving_join(struct moving *m)
 {

@@ -49,10 +49,7 @@ static void who_asked_is_told(void **state)
         assert_true(slice_equal_str(moving_look(&m)->submitted_by, "User:a b"));
         assert_true(slice_equal_str(moving_look(&m)->client_id, "x???\"\\"));
         cluster_run(m.k, 3000);
-        int32_t id = cluster_wait_controller(m.k);
-        cluster_kill(m.k, id);
-        cluster_run(m.k, 2 * CLUSTER_SESSION_MS);
-        cluster_start(m.k, id);
+        moving_change_controller(&m);
     }
     m.principal = "User:c";
     m.client_id = NULL;

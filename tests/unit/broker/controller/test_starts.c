@@ -10,15 +10,6 @@
 #include "unit/broker/controller/cluster.h"
 #include "unit/broker/controller/moving.h"
 
-static void controller_kill(struct moving *m)
-{
-    int32_t id = cluster_wait_controller(m->k);
-    cluster_kill(m->k, id);
-    cluster_run(m->k, 2 * CLUSTER_SESSION_MS);
-    cluster_start(m->k, id);
-    (void)cluster_wait_controller(m->k);
-}
-
 /* S23: three controllers die; the move is as old as it was. */
 static void s23_a_new_controller_knows_when_it_began(void **state)
 {
@@ -31,7 +22,7 @@ static void s23_a_new_controller_knows_when_it_began(void **state)
     char *content = xasprintf("{\"version\":1,\"config\":{\"0\":\"%lld\"}}", (long long)started_ms);
     assert_string_equal(cluster_node(m.k, "/klamm/moves/t:0"), content);
     for (int32_t i = 0; i < 3; i++) {
-        controller_kill(&m);
+        moving_change_controller(&m);
         assert_int_equal(moving_look(&m)->started_ms, started_ms);
         cluster_run(m.k, 3000);
         assert_string_equal(cluster_node(m.k, "/klamm/moves/t:0"), content);
@@ -55,7 +46,7 @@ static void s15_a_new_controller_knows_what_a_dead_target_has(void **state)
     cluster_kill(m.k, m.target);
     cluster_run(m.k, 2 * CLUSTER_SESSION_MS);
     for (int32_t i = 0; i < 2; i++) {
-        controller_kill(&m);
+        moving_change_controller(&m);
         cluster_run(m.k, 4000);
         assert_int_equal(moving_look(&m)->bytes_copied, 37000000);
         assert_int_equal(moving_look(&m)->bytes_to_copy, 100000000);
@@ -97,14 +88,14 @@ static void damage_from_outside_is_written_over(void **state)
         "{\"version\":1,\"config\":{\"0\":\"99999999999999999999 :\",\"0x\":\"1\"}}"};
     for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
         assert_int_equal(cluster_change(m.k, METASTORE_SET, "/klamm/moves/t:0", bad[i]), 0);
-        controller_kill(&m);
+        moving_change_controller(&m);
         assert_true(moving_look(&m)->started_ms > started_ms);
         cluster_run(m.k, 3000);
         assert_non_null(strstr(cluster_node(m.k, "/klamm/moves/t:0"), "{\"0\":\"1"));
     }
     assert_int_equal(cluster_change(m.k, METASTORE_CREATE, "/klamm/moves/gone:7", "{}"), 0);
     assert_int_equal(cluster_change(m.k, METASTORE_DELETE, "/klamm/moves/t:0", ""), 0);
-    controller_kill(&m);
+    moving_change_controller(&m);
     cluster_run(m.k, 3000);
     assert_string_equal(cluster_node(m.k, "/klamm/moves/"), "t:0;");
     free(content);
