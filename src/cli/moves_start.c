@@ -17,6 +17,7 @@
 
 #define SAMPLE_MS      1000       /* between two looks at sizes, for the rate of writes */
 #define REQUEST_BYTES  (16 << 20) /* of one request; a longer plan becomes several jobs */
+#define STOCK_ENTRIES  1000       /* of one request to a controller that is not klamm's (S07) */
 #define JOB_NAME_SIZE  64
 #define JOB_NAME_MAX   48  /* as given; parts of a long plan get a number behind it */
 #define FAILURES_MAX   100 /* told one by one */
@@ -452,8 +453,9 @@ static int send_part(struct cli_moves_start *start, const char *job, struct outc
         return CLI_EXIT_INTERRUPTED;
     }
     if (code != 0) {
-        return is_doubtful(code) ? settle_doubt(start, job, &err, outcome)
-                                 : cli_session_fail(run->session, &err);
+        /* Without a queue the library repeats the request, which does no harm. */
+        return is_doubtful(code) && run->moves->is_klamm ? settle_doubt(start, job, &err, outcome)
+                                                         : cli_session_fail(run->session, &err);
     }
     print_results(start, results, outcome);
     klamm_partition_results_free(results);
@@ -465,10 +467,12 @@ static int32_t count_part(const struct cli_moves_start *start, int32_t first)
 {
     size_t bytes = 0;
     int32_t count = 0;
+    bool is_klamm = start->run->moves->is_klamm;
     while (first + count < start->target_count) {
         const struct klamm_target *target = &start->targets[first + count];
         bytes += ENTRY_BYTES + strlen(target->topic) + (size_t)target->replicas.count * 4;
-        if (bytes > REQUEST_BYTES && count > 0) {
+        bool is_full = bytes > REQUEST_BYTES || count == (is_klamm ? INT32_MAX : STOCK_ENTRIES);
+        if (is_full && count > 0) {
             break;
         }
         count++;
@@ -486,8 +490,9 @@ static void print_sent(struct cli_moves_start *start, const char *job,
         return;
     }
     if (outcome->accepted > 0) {
-        buf_putf(out, "Job %s: %" PRId32 " move%s accepted", job, outcome->accepted,
-                 outcome->accepted == 1 ? "" : "s");
+        buf_putf(out, "%s%s%s%" PRId32 " move%s %s", job == NULL ? "" : "Job ",
+                 job == NULL ? "" : job, job == NULL ? "" : ": ", outcome->accepted,
+                 outcome->accepted == 1 ? "" : "s", job == NULL ? "started" : "accepted");
         if (outcome->queued > 0) {
             buf_putf(out, ", %" PRId32 " of them queued", outcome->queued);
         }
@@ -499,33 +504,41 @@ static void print_sent(struct cli_moves_start *start, const char *job,
     }
 }
 
+/* The name of a part of the plan; part 0 has the plan's own. */
+static void name_part(const char *name, int32_t part, char ret[JOB_NAME_SIZE + 16])
+{
+    if (part == 0) {
+        snprintf(ret, JOB_NAME_SIZE + 16, "%s", name);
+    } else {
+        snprintf(ret, JOB_NAME_SIZE + 16, "%s-%" PRId32, name, part + 1);
+    }
+}
+
 int cli_moves_start_send(struct cli_moves_start *start, bool *ret_accepted)
 {
     struct cli_moves *run = start->run;
     struct outcome outcome = {0};
     char name[JOB_NAME_SIZE];
     char part_name[JOB_NAME_SIZE + 16];
+    bool is_klamm = run->moves->is_klamm;
     make_job_name(start, name);
     if (run->options.job != NULL) {
         snprintf(name, sizeof name, "%s", run->options.job);
     }
     buf_put_str(&run->terminal->out, run->options.is_json ? "\"results\":[" : "");
+    start->alter.action = is_klamm ? KLAMM_ACTION_SUBMIT : KLAMM_ACTION_ALTER;
     int exit_code = CLI_EXIT_OK;
     int32_t parts = 0;
     for (int32_t first = 0; exit_code == CLI_EXIT_OK && first < start->target_count; parts++) {
         start->alter.targets = start->targets + first;
         start->alter.target_count = count_part(start, first);
-        if (parts == 0) {
-            snprintf(part_name, sizeof part_name, "%s", name);
-        } else {
-            snprintf(part_name, sizeof part_name, "%s-%" PRId32, name, parts + 1);
-        }
-        start->alter.job = part_name;
+        name_part(name, parts, part_name);
+        start->alter.job = is_klamm ? part_name : NULL;
         first += start->alter.target_count;
         exit_code = send_part(start, part_name, &outcome);
     }
     start->alter.job = NULL;
-    print_sent(start, name, &outcome);
+    print_sent(start, is_klamm ? name : NULL, &outcome);
     *ret_accepted = outcome.accepted > 0 || start->is_doubtful;
     return exit_code == CLI_EXIT_OK && outcome.failed > 0 ? CLI_EXIT_FAILED : exit_code;
 }

@@ -112,6 +112,12 @@ static int undo_file(struct cli_moves *run)
     cli_moves_start_init(&start, run, run->operands.list[0]);
     run->options.allows_factor_change = true; /* the way back of a move that changed it */
     int exit_code = cli_moves_start_check(&start);
+    if (exit_code == CLI_EXIT_OK && !run->moves->is_klamm &&
+        (start.alter.rate > 0 || run->options.priority != NULL || run->options.is_one_at_a_time)) {
+        exit_code =
+            cli_moves_fail(run, "the controller of this cluster is not klamm's: moves have no "
+                                "throttle, no priority and no order there");
+    }
     if (exit_code == CLI_EXIT_OK) {
         choose(&start, &cancels);
         exit_code = run_checked(&start, &cancels);

@@ -87,12 +87,36 @@ static void job_is_undone_by_the_controller(void **state)
     cli_expect(x, 1, "", "klamm moves undo: there is no job \"j9\"\n");
 }
 
+/* Without a queue all is asked for at once. */
+static void stock_controllers_are_asked_directly(void **state)
+{
+    struct cli_fixture *x = *state;
+    x->cluster->is_stock = true;
+    cli_move(x, 0, far, 3);
+    pthread_mutex_lock(&x->cluster->lock);
+    fake_ids_set(&x->cluster->topics[0].partitions[2].replicas, far, 3);
+    pthread_mutex_unlock(&x->cluster->lock);
+    cli_plan_file(x, BACK);
+    cli_run(x, cli_moves_run, "undo @P --bootstrap-server @B --yes --throttle 5MB");
+    assert_int_equal(x->exit_code, 1);
+    cli_expect_part(x->err, "moves have no throttle, no priority and no order there\n");
+    cli_run(x, cli_moves_run, "undo @P --bootstrap-server @B --yes");
+    assert_int_equal(x->exit_code, 0);
+    cli_expect_part(x->out, "1 cancelled\n1 move started.\n");
+    pthread_mutex_lock(&x->cluster->lock);
+    assert_int_equal(x->cluster->last_alter.action, 0);
+    assert_int_equal(x->cluster->topics[0].partitions[0].replicas.list[0], 1);
+    assert_int_equal(x->cluster->topics[0].partitions[2].replicas.list[0], 1);
+    pthread_mutex_unlock(&x->cluster->lock);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         CLI_TEST(file_is_gone_back_to),
         CLI_TEST(other_lists_are_moved_to),
         CLI_TEST(job_is_undone_by_the_controller),
+        CLI_TEST(stock_controllers_are_asked_directly),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
