@@ -399,8 +399,13 @@ struct klamm_log {
     const char *topic;
     int32_t partition;
     bool is_future;     /* arriving from another directory of the same broker */
-    int64_t size;       /* bytes */
+    int64_t size;       /* bytes; -1 = unknown: the directory is offline */
     int64_t offset_lag; /* offsets behind the high watermark or the current replica */
+    /* klamm brokers only; else -1. */
+    int64_t
+        write_rate; /* bytes a second that producers bring to this leader; -1 = it does not lead */
+    int64_t
+        throttle_rate; /* the lowest limit that holds it, bytes a second; 0 = paused, -1 = none */
 };
 
 struct klamm_log_dir {

@@ -44,7 +44,9 @@ static void add_log(struct cli_disks *disks, int32_t broker_id, const struct kla
     disks->logs[disks->log_count++] = (struct cli_disks_log){.topic = log->topic,
                                                              .partition = log->partition,
                                                              .broker_id = broker_id,
-                                                             .size = MAX(log->size, 0)};
+                                                             .size = MAX(log->size, 0),
+                                                             .write_rate = log->write_rate,
+                                                             .throttle_rate = log->throttle_rate};
 }
 
 /* Sums of what is known; unknown stays unknown. */
@@ -113,6 +115,52 @@ int64_t cli_disks_size(const struct cli_disks *disks, const struct klamm_partiti
                                           : bsearch(&key, disks->logs, (size_t)disks->log_count,
                                                     sizeof *disks->logs, compare_logs);
     return log == NULL ? -1 : log->size;
+}
+
+/* The first replica of the partition; those of the others follow. NULL = there is none. */
+static const struct cli_disks_log *first_log(const struct cli_disks *disks,
+                                             const struct klamm_partition_ref *ref)
+{
+    int32_t low = 0;
+    int32_t high = disks->log_count;
+    struct cli_disks_log key = {.topic = ref->topic, .partition = ref->partition, .broker_id = -1};
+    while (low < high) {
+        int32_t mid = low + (high - low) / 2;
+        if (compare_logs(&disks->logs[mid], &key) < 0) {
+            low = mid + 1;
+        } else {
+            high = mid;
+        }
+    }
+    return low < disks->log_count ? &disks->logs[low] : NULL;
+}
+
+static bool is_of(const struct cli_disks *disks, const struct cli_disks_log *log,
+                  const struct klamm_partition_ref *ref)
+{
+    return log != NULL && log < disks->logs + disks->log_count &&
+           log->partition == ref->partition && strcmp(log->topic, ref->topic) == 0;
+}
+
+int64_t cli_disks_write_rate(const struct cli_disks *disks, const struct klamm_partition_ref *ref)
+{
+    int64_t rate = -1;
+    for (const struct cli_disks_log *log = first_log(disks, ref); is_of(disks, log, ref); log++) {
+        rate = MAX(rate, log->write_rate);
+    }
+    return rate;
+}
+
+int64_t cli_disks_throttle_rate(const struct cli_disks *disks,
+                                const struct klamm_partition_ref *ref)
+{
+    int64_t rate = -1;
+    for (const struct cli_disks_log *log = first_log(disks, ref); is_of(disks, log, ref); log++) {
+        if (log->throttle_rate >= 0) {
+            rate = rate < 0 ? log->throttle_rate : MIN(rate, log->throttle_rate);
+        }
+    }
+    return rate;
 }
 
 const struct cli_disks_broker *cli_disks_find(const struct cli_disks *disks, int32_t broker_id)

@@ -12,7 +12,9 @@ struct cli_disks_log {
     const char *topic; /* borrowed from the answer that cli_disks_add took */
     int32_t partition;
     int32_t broker_id;
-    int64_t size; /* bytes */
+    int64_t size;          /* bytes */
+    int64_t write_rate;    /* bytes a second that producers bring to this leader; -1 = unknown */
+    int64_t throttle_rate; /* bytes a second that limit this replica; -1 = none, or unknown */
 };
 
 struct cli_disks_broker {
@@ -43,6 +45,11 @@ void cli_disks_finish(struct cli_disks *disks);
 /* The bytes of that replica; -1 = it is not there, or its broker has not answered. */
 int64_t cli_disks_size(const struct cli_disks *disks, const struct klamm_partition_ref *ref,
                        int32_t broker_id);
+/* Bytes a second that producers bring to the partition, as its leader tells; -1 = nobody tells. */
+int64_t cli_disks_write_rate(const struct cli_disks *disks, const struct klamm_partition_ref *ref);
+/* The lowest limit of its replicas, bytes a second; -1 = none, or nobody tells. */
+int64_t cli_disks_throttle_rate(const struct cli_disks *disks,
+                                const struct klamm_partition_ref *ref);
 /* NULL = it was not asked. */
 const struct cli_disks_broker *cli_disks_find(const struct cli_disks *disks, int32_t broker_id);
 

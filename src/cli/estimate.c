@@ -110,6 +110,10 @@ static int64_t source_size(const struct cli_estimate_input *in, const struct cha
 /* Bytes a second that producers write; -1 = unknown. */
 static int64_t write_rate(const struct cli_estimate_input *in, const struct change *c)
 {
+    int64_t told = cli_disks_write_rate(in->disks, &c->ref);
+    if (told >= 0) {
+        return told;
+    }
     if (in->earlier == NULL || in->elapsed_ms <= 0 || c->now->leader_id < 0) {
         return -1;
     }

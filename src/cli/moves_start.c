@@ -272,7 +272,20 @@ struct klamm_ids cli_moves_start_origin(const struct cli_moves_start *start,
 
 /* ---- the cost ---- */
 
-/* With a rate the sizes are read twice: what grew in between is what producers write. */
+/* Whether a partition that is to move has a write rate that no broker tells. */
+static bool lacks_write_rates(const struct cli_moves_start *start)
+{
+    for (int32_t i = 0; i < start->target_count; i++) {
+        struct klamm_partition_ref ref = {start->targets[i].topic, start->targets[i].partition};
+        if (cli_disks_write_rate(&start->disks, &ref) < 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* With a rate that has to be compared with what is written, sizes are read twice where brokers do not tell:
+ * what grew in between was written. */
 static int read_disks(struct cli_moves_start *start, int64_t *ret_elapsed_ms,
                       struct klamm_error *err)
 {
@@ -285,16 +298,15 @@ static int read_disks(struct cli_moves_start *start, int64_t *ret_elapsed_ms,
     struct klamm_partition_refs all = {refs, start->plan->count};
     const struct env *clock = start->run->session->files;
     int64_t began_ms = env_now_us(clock) / 1000;
-    int code = 0;
-    if (start->alter.rate > 0 && start->target_count > 0) {
-        code = cli_disks_read(client, start->run->cluster, &all, &start->earlier, err);
+    int code = cli_disks_read(client, start->run->cluster, &all, &start->disks, err);
+    if (code == 0 && start->alter.rate > 0 && lacks_write_rates(start)) {
+        start->earlier = start->disks;
+        cli_disks_init(&start->disks);
+        code = klamm_wait(client, SAMPLE_MS, err);
+        *ret_elapsed_ms = env_now_us(clock) / 1000 - began_ms;
         if (code == 0) {
-            code = klamm_wait(client, SAMPLE_MS, err);
+            code = cli_disks_read(client, start->run->cluster, &all, &start->disks, err);
         }
-    }
-    *ret_elapsed_ms = env_now_us(clock) / 1000 - began_ms;
-    if (code == 0) {
-        code = cli_disks_read(client, start->run->cluster, &all, &start->disks, err);
     }
     free(refs);
     return code;

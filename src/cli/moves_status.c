@@ -58,6 +58,13 @@ int cli_moves_look(struct cli_moves *run, const struct cli_moves_look *look,
                                              .filter = look->filter};
         cli_moves_view_init(ret_view, &input);
     }
+    if (code == 0 && run->moves->is_klamm && cli_moves_view_lacks_rates(ret_view)) {
+        code = read_sizes(run, &disks, err);
+        cli_moves_view_add_rates(ret_view, &disks);
+        if (code != 0) {
+            cli_moves_view_deinit(ret_view);
+        }
+    }
     cli_disks_deinit(&disks);
     return code;
 }

@@ -151,6 +151,8 @@ static void add_running(struct cli_moves_view *view, const struct cli_moves_view
                                   .partition = move->partition,
                                   .is_running = true,
                                   .target = target_of(move),
+                                  .write_rate = -1,
+                                  .limit = -1,
                                   .total = -1,
                                   .rate = -1,
                                   .eta_ms = -1};
@@ -186,6 +188,8 @@ static void add_queued(struct cli_moves_view *view, const struct cli_moves_view_
                                   .state = queued->is_paused ? CLI_MOVES_PAUSED : CLI_MOVES_QUEUED,
                                   .job = queued->job,
                                   .target = copy_ids(queued->target),
+                                  .write_rate = -1,
+                                  .limit = -1,
                                   .total = queued->bytes_to_copy,
                                   .rate = -1,
                                   .eta_ms = -1,
@@ -245,6 +249,28 @@ void cli_moves_view_init(struct cli_moves_view *view, const struct cli_moves_vie
     }
 }
 
+bool cli_moves_view_lacks_rates(const struct cli_moves_view *view)
+{
+    for (int32_t i = 0; i < view->count; i++) {
+        if (view->rows[i].reason == MOVES_REASON_THROTTLED) {
+            return true;
+        }
+    }
+    return false;
+}
+
+void cli_moves_view_add_rates(struct cli_moves_view *view, const struct cli_disks *disks)
+{
+    for (int32_t i = 0; i < view->count; i++) {
+        struct cli_moves_row *row = &view->rows[i];
+        if (row->reason == MOVES_REASON_THROTTLED) {
+            struct klamm_partition_ref ref = {row->topic, row->partition};
+            row->write_rate = cli_disks_write_rate(disks, &ref);
+            row->limit = cli_disks_throttle_rate(disks, &ref);
+        }
+    }
+}
+
 void cli_moves_view_deinit(struct cli_moves_view *view)
 {
     for (int32_t i = 0; i < view->count; i++) {
@@ -291,6 +317,12 @@ void cli_moves_row_put_reason(const struct cli_moves_row *row, struct buf *out)
         buf_putf(out, "waiting for broker%s ", row->waits.count == 1 ? "" : "s");
         cli_text_put_ids(out, row->waits);
         buf_put_str(out, ", down");
+    } else if (row->reason == MOVES_REASON_THROTTLED && row->write_rate > 0 && row->limit > 0) {
+        buf_put_str(out, "not converging, incoming ");
+        cli_text_put_bytes(out, row->write_rate);
+        buf_put_str(out, "/s over limit ");
+        cli_text_put_bytes(out, row->limit);
+        buf_put_str(out, "/s");
     } else if (row->reason == MOVES_REASON_THROTTLED) {
         buf_putf(out, "not converging: %s", moves_reason_text(row->reason));
     } else {

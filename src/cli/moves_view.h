@@ -30,6 +30,9 @@ struct cli_moves_row {
     int16_t reason_code;
     int64_t since_ms;       /* since 1970; 0 = unknown */
     struct klamm_ids waits; /* the brokers that the reason is about; owned */
+    int64_t
+        write_rate; /* bytes a second that are written, where it does not converge; -1 = unknown */
+    int64_t limit;  /* bytes a second that the limit lets pass, ditto */
 };
 
 struct cli_moves_view {
@@ -58,6 +61,10 @@ struct cli_moves_view_input {
 };
 
 void cli_moves_view_init(struct cli_moves_view *view, const struct cli_moves_view_input *input);
+/* Completes the rows that do not converge with the numbers that brokers tell. */
+void cli_moves_view_add_rates(struct cli_moves_view *view, const struct cli_disks *disks);
+/* Whether a row does not converge. */
+bool cli_moves_view_lacks_rates(const struct cli_moves_view *view);
 void cli_moves_view_deinit(struct cli_moves_view *view);
 bool cli_moves_filter_has(const struct cli_moves_filter *filter, const char *topic,
                           int32_t partition, const char *job);

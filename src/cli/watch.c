@@ -109,7 +109,8 @@ static int poll_broker(struct watch *w, int32_t broker_id, struct klamm_error *e
         return code;
     }
     for (int32_t d = 0; d < dirs->count; d++) {
-        for (int32_t i = 0; i < dirs->list[d].log_count; i++) {
+        bool is_offline = dirs->list[d].code != 0;
+        for (int32_t i = 0; !is_offline && i < dirs->list[d].log_count; i++) {
             const struct klamm_log *log = &dirs->list[d].logs[i];
             struct cli_progress_row *row =
                 bsearch(log, w->rows, (size_t)w->count, sizeof *w->rows, compare_row);

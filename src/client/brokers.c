@@ -39,7 +39,13 @@ static void make_log_dir(struct klamm_memory *memory,
                                               .partition = log->partition_index,
                                               .is_future = log->is_future_key,
                                               .size = log->partition_size,
-                                              .offset_lag = log->offset_lag};
+                                              .offset_lag = log->offset_lag,
+                                              .write_rate = -1,
+                                              .throttle_rate = -1};
+            if (logs != NULL && log->details != NULL) {
+                logs[used - 1].write_rate = log->details->write_rate;
+                logs[used - 1].throttle_rate = log->details->throttle_rate;
+            }
         }
     }
     *dir = (struct klamm_log_dir){.path = client_memory_text(memory, row->log_dir),
@@ -105,6 +111,7 @@ int klamm_describe_log_dirs(struct klamm_client *client, int32_t broker_id,
     struct arena arena;
     arena_init(&arena, SIZE_MAX / 2);
     wire_describe_log_dirs_request_init(&request);
+    request.klamm_extensions = 1;
     request.topics_count = -1;
     if (partitions != NULL) {
         put_logs(rows, partitions->count, &arena, &request);

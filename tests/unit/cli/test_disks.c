@@ -15,6 +15,7 @@ static void sizes_are_found_and_room_is_summed(void **state)
     struct cli_disks disks;
     cli_terminal_init_captured(&terminal);
     cli_session_init(&session, &terminal);
+    x->cluster->write_rate = 700;
     x->cluster->listed_dead_id = 6;
     fake_kill(x->cluster, 6);
     struct cli_session_config config = {.bootstrap_servers = x->bootstrap};
@@ -38,6 +39,10 @@ static void sizes_are_found_and_room_is_summed(void **state)
     assert_int_equal(broker->usable_bytes, -1);
     assert_true(strlen(broker->reason) > 0);
     assert_null(cli_disks_find(&disks, 7));
+    /* What klamm brokers tell besides; nothing is limited. */
+    assert_int_equal(cli_disks_write_rate(&disks, &ref), 700);
+    assert_int_equal(cli_disks_write_rate(&disks, &ghost), -1);
+    assert_int_equal(cli_disks_throttle_rate(&disks, &ref), -1);
     cli_disks_deinit(&disks);
     klamm_cluster_free(cluster);
     cli_session_deinit(&session);

@@ -31,13 +31,15 @@ static const struct klamm_broker brokers[] = {
 static const struct klamm_cluster cluster = {
     .controller_id = 1, .broker_count = 5, .brokers = brokers};
 
-static struct klamm_log logs[] = {{.topic = "foo", .partition = 0, .size = 1000},
-                                  {.topic = "foo", .partition = 1, .size = 3000},
-                                  {.topic = "foo", .partition = 2, .size = 500}};
-static struct klamm_log grown_logs[] = {{.topic = "foo", .partition = 0, .size = 3000},
-                                        {.topic = "foo", .partition = 1, .size = 3000},
-                                        {.topic = "foo", .partition = 2, .size = 500}};
-static struct klamm_log partial_log[] = {{.topic = "foo", .partition = 1, .size = 700}};
+static struct klamm_log logs[] = {{.topic = "foo", .partition = 0, .size = 1000, .write_rate = -1},
+                                  {.topic = "foo", .partition = 1, .size = 3000, .write_rate = -1},
+                                  {.topic = "foo", .partition = 2, .size = 500, .write_rate = -1}};
+static struct klamm_log grown_logs[] = {
+    {.topic = "foo", .partition = 0, .size = 3000, .write_rate = -1},
+    {.topic = "foo", .partition = 1, .size = 3000, .write_rate = -1},
+    {.topic = "foo", .partition = 2, .size = 500, .write_rate = -1}};
+static struct klamm_log partial_log[] = {
+    {.topic = "foo", .partition = 1, .size = 700, .write_rate = -1}};
 
 struct sizes {
     struct klamm_log_dir dir[6];

@@ -59,6 +59,26 @@ static void table_tells_states_and_what_helps(void **state)
     assert_int_equal(x->exit_code, 0);
 }
 
+/* S13: both numbers, as the brokers tell them. */
+static void s13_what_does_not_converge_has_its_numbers(void **state)
+{
+    struct cli_fixture *x = *state;
+    cli_move(x, 0, far, 3);
+    pthread_mutex_lock(&x->cluster->lock);
+    x->cluster->topics[0].partitions[0].reason = 7;
+    x->cluster->topics[0].partitions[0].since_ms = 1700000000000;
+    x->cluster->write_rate = 2000000;
+    x->cluster->throttle_rate = 1000000;
+    pthread_mutex_unlock(&x->cluster->lock);
+    cli_run(x, cli_moves_run, STATUS);
+    assert_int_equal(x->exit_code, 0);
+    cli_expect_part(x->out,
+                    "  not converging, incoming 2.0 MB/s over limit 1.0 MB/s (broker 4) since "
+                    "2023-11-14 22:13:20 UTC\n");
+    cli_expect_part(
+        x->out, "foo-0      waiting  4,5,6     0 B  3.0 kB  0  0 B/s    -  -    not converging");
+}
+
 static void filters_choose_rows(void **state)
 {
     struct cli_fixture *x = *state;
@@ -168,6 +188,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         CLI_TEST(table_tells_states_and_what_helps),
         CLI_TEST(filters_choose_rows),
+        CLI_TEST(s13_what_does_not_converge_has_its_numbers),
         CLI_TEST(json_has_jobs_and_moves),
         CLI_TEST(history_shows_what_ended),
         CLI_TEST(s32_plan_is_compared),

@@ -94,6 +94,21 @@ static void rate_is_sent_and_time_is_told(void **state)
     assert_int_equal(cli_count(x, WIRE_KEY_INCREMENTAL_ALTER_CONFIGS), 0);
 }
 
+/* S13: a warning with both numbers before it starts. */
+static void s13_writes_above_the_rate_are_warned_of(void **state)
+{
+    struct cli_fixture *x = *state;
+    x->cluster->write_rate = 2000000;
+    cli_plan_file(x, "{\"partitions\":[{\"topic\":\"foo\",\"partition\":0,\"replicas\":[4,2,3]}]}");
+    cli_run(x, cli_moves_run, "submit @P --bootstrap-server @B --dry-run --throttle 1000000");
+    assert_int_equal(x->exit_code, 0);
+    assert_string_equal(x->err, "warning: foo-0 will not converge: incoming 2.0 MB/s over limit "
+                                "1.0 MB/s; the rate can be raised while it moves\n");
+    cli_run(x, cli_moves_run, "submit @P --bootstrap-server @B --dry-run --throttle 5MB");
+    cli_expect_part(x->out, "Time: at least 1 s at 5.0 MB/s");
+    assert_string_equal(x->err, "");
+}
+
 static void operator_is_asked(void **state)
 {
     struct cli_fixture *x = *state;
@@ -202,10 +217,15 @@ static void submission_can_be_watched(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        CLI_TEST(dry_run_shows_and_changes_nothing), CLI_TEST(accepted_moves_are_counted),
-        CLI_TEST(rate_is_sent_and_time_is_told),     CLI_TEST(operator_is_asked),
-        CLI_TEST(rollback_file_is_never_replaced),   CLI_TEST(refused_moves_leave_no_rollback_file),
-        CLI_TEST(only_what_differs_is_sent),         CLI_TEST(json_is_one_object),
+        CLI_TEST(dry_run_shows_and_changes_nothing),
+        CLI_TEST(accepted_moves_are_counted),
+        CLI_TEST(rate_is_sent_and_time_is_told),
+        CLI_TEST(s13_writes_above_the_rate_are_warned_of),
+        CLI_TEST(operator_is_asked),
+        CLI_TEST(rollback_file_is_never_replaced),
+        CLI_TEST(refused_moves_leave_no_rollback_file),
+        CLI_TEST(only_what_differs_is_sent),
+        CLI_TEST(json_is_one_object),
         CLI_TEST(submission_can_be_watched),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -111,6 +111,8 @@ struct fake_cluster {
     bool is_stock;                                                /* Apache Kafka: knows no tags */
     bool queues;                                                  /* submitted moves wait */
     bool forgets_answers;     /* a submission is carried out, and its connection closed */
+    int64_t write_rate;       /* what DescribeLogDirs tells of leaders ... */
+    int64_t throttle_rate;    /* ... and of replicas that arrive; 0 = no limit */
     bool does_not_advance;    /* bytes do not arrive */
     bool keeps_silent;        /* one request to be dropped is not answered instead ... */
     struct net_request *held; /* ... and kept here */
@@ -543,6 +545,22 @@ static inline void fake_copy(struct fake_cluster *f)
     }
 }
 
+static inline struct wire_describe_log_dirs_response_results_topics_partitions_details *
+fake_log_details(struct fake_request *q, const struct fake_partition *p, bool is_arriving)
+{
+    const struct wire_describe_log_dirs_request *m = q->body;
+    if (m->klamm_extensions != 1 || q->cluster->is_stock) {
+        return NULL;
+    }
+    struct wire_describe_log_dirs_response_results_topics_partitions_details *details =
+        fake_array(q, 1, sizeof *details);
+    bool is_limited = is_arriving && q->cluster->throttle_rate > 0;
+    details->is_leader = p->leader == q->broker->id;
+    details->write_rate = details->is_leader ? q->cluster->write_rate : -1;
+    details->throttle_rate = is_limited ? q->cluster->throttle_rate : -1;
+    return details;
+}
+
 static inline void fake_log_dirs(struct fake_request *q)
 {
     struct fake_cluster *f = q->cluster;
@@ -567,6 +585,8 @@ static inline void fake_log_dirs(struct fake_request *q)
             if (fake_ids_has(&p->replicas, q->broker->id)) {
                 bool is_arriving = fake_ids_has(&p->adding, q->broker->id);
                 row->partitions[row->partitions_count].partition_index = i;
+                row->partitions[row->partitions_count].details =
+                    fake_log_details(q, p, is_arriving);
                 row->partitions[row->partitions_count++].partition_size =
                     is_arriving ? MIN(p->arrived, p->size) : p->size;
             }
