@@ -29,7 +29,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define LISTENER           "PLAINTEXT"
 #define SESSION_TIMEOUT_MS 18000
 
 enum phase {
@@ -46,9 +45,10 @@ struct broker {
     struct metastore_factory *factory;
     struct broker_config config; /* its numbers and callbacks; text and lists are below */
     enum ibp level;              /* inter.broker.protocol.version */
-    char *host;
-    char *advertised_host;
-    char *http_host; /* NULL = there is no HTTP port */
+    struct broker_listener listeners[BROKER_LISTENERS_MAX]; /* text of their own: listener_texts */
+    char *listener_texts[BROKER_LISTENERS_MAX][3];
+    const char *listener; /* the name of the one between brokers */
+    char *http_host;      /* NULL = there is no HTTP port */
     char **log_dirs;
     struct broker_events events;
     enum phase phase;
@@ -441,17 +441,33 @@ static int http_start(struct broker *b, struct errmsg *em)
 
 /* ---- birth ---- */
 
+static void listener_copy(struct broker *b, int32_t index, const struct broker_listener *from)
+{
+    char **texts = b->listener_texts[index];
+    texts[0] = xstrdup(from->name);
+    texts[1] = xstrdup(from->host);
+    texts[2] = xstrdup(from->advertised_host == NULL ? from->host : from->advertised_host);
+    b->listeners[index] = *from;
+    b->listeners[index].name = texts[0];
+    b->listeners[index].host = texts[1];
+    b->listeners[index].advertised_host = texts[2];
+}
+
 static void config_copy(struct broker *b, const struct broker_config *config)
 {
     b->config = *config;
-    b->config.host = NULL;
-    b->config.advertised_host = NULL;
+    b->config.listeners = b->listeners;
     b->config.http_host = NULL;
     b->config.log_dirs = NULL;
     b->config.settings = NULL; /* they are in b->settings from now on */
-    b->host = xstrdup(config->host);
-    b->advertised_host =
-        xstrdup(config->advertised_host == NULL ? config->host : config->advertised_host);
+    for (int32_t i = 0; i < config->listener_count; i++) {
+        listener_copy(b, i, &config->listeners[i]);
+        if (i == 0 || (config->inter_broker_listener != NULL &&
+                       strcmp(b->listeners[i].name, config->inter_broker_listener) == 0)) {
+            b->listener = b->listeners[i].name;
+        }
+    }
+    b->config.inter_broker_listener = b->listener;
     b->http_host = config->http_env == NULL ? NULL : xstrdup(config->http_host);
     b->log_dirs = xalloc((size_t)config->log_dir_count * sizeof *b->log_dirs);
     for (int32_t i = 0; i < config->log_dir_count; i++) {
@@ -503,9 +519,11 @@ struct broker *broker_new(struct env *env, struct env *controller_env,
                           struct errmsg *em)
 {
     if (config->id < 0 || config->log_dir_count < 1 ||
-        config->log_dir_count > BROKER_LOG_DIRS_MAX) {
-        (void)errmsg_set(em, E_INVALID, "a broker needs an id >= 0 and 1 to %d log directories",
-                         BROKER_LOG_DIRS_MAX);
+        config->log_dir_count > BROKER_LOG_DIRS_MAX || config->listener_count < 1 ||
+        config->listener_count > BROKER_LISTENERS_MAX) {
+        (void)errmsg_set(em, E_INVALID,
+                         "a broker needs an id >= 0, 1 to %d log directories and 1 to %d listeners",
+                         BROKER_LOG_DIRS_MAX, BROKER_LISTENERS_MAX);
         return NULL;
     }
     struct broker *b = xalloc(sizeof *b);
@@ -552,7 +570,7 @@ static void controller_start(struct broker *b)
     const struct config_set *settings = settings_broker(b->settings);
     struct controller_config controller = {
         .broker_id = b->config.id,
-        .listener = LISTENER,
+        .listener = b->listener,
         .level = b->level,
         .session_timeout_ms = b->config.session_timeout_ms,
         .socket_timeout_ms =
@@ -592,11 +610,16 @@ static void controller_start(struct broker *b)
 
 static int api_start(struct broker *b, struct errmsg *em)
 {
+    struct api_listener listeners[BROKER_LISTENERS_MAX];
+    for (int32_t i = 0; i < b->config.listener_count; i++) {
+        const struct broker_listener *l = &b->listeners[i];
+        listeners[i] = (struct api_listener){.name = l->name, .host = l->host, .port = l->port};
+    }
     struct api_parts parts = {
         .env = b->env,
         .broker_id = b->config.id,
-        .host = b->host,
-        .port = b->config.port,
+        .listeners = listeners,
+        .listener_count = b->config.listener_count,
         .settings = b->settings,
         .metadata = b->metadata,
         .replicas = b->replicas,
@@ -618,14 +641,18 @@ static void session_start(struct broker *b)
     b->registration = (struct model_broker){
         .id = b->config.id,
         .rack = rack == NULL ? NULL : xstrdup(rack),
-        .endpoints = xalloc(sizeof *b->registration.endpoints),
-        .endpoint_count = 1,
+        .endpoints = xalloc((size_t)b->config.listener_count * sizeof *b->registration.endpoints),
     };
-    b->registration.endpoints[0] = (struct model_endpoint){
-        .listener = xstrdup(LISTENER),
-        .host = xstrdup(b->advertised_host),
-        .port = b->config.advertised_port == 0 ? api_port(b->api) : b->config.advertised_port,
-    };
+    for (int32_t i = 0; i < b->config.listener_count; i++) {
+        const struct broker_listener *l = &b->listeners[i];
+        if (!l->is_hidden) {
+            b->registration.endpoints[b->registration.endpoint_count++] = (struct model_endpoint){
+                .listener = xstrdup(l->name),
+                .host = xstrdup(l->advertised_host),
+                .port = l->advertised_port == 0 ? api_port(b->api, i) : l->advertised_port,
+            };
+        }
+    }
     struct broker_session_config config = {
         .env = b->env,
         .factory = b->factory,
@@ -649,7 +676,7 @@ int broker_start(struct broker *b, const struct broker_events *events, struct er
 {
     CHECK(b->phase == PHASE_NEW);
     b->events = *events;
-    b->metadata = metadata_new(LISTENER);
+    b->metadata = metadata_new(b->listener);
     int err = replicas_start(b, em);
     if (err < 0) {
         return err;
@@ -770,8 +797,11 @@ void broker_free(struct broker *b)
         free(b->log_dirs[i]);
     }
     free(b->log_dirs);
-    free(b->host);
-    free(b->advertised_host);
+    for (int32_t i = 0; i < b->config.listener_count; i++) {
+        for (size_t k = 0; k < ARRAY_LEN(b->listener_texts[i]); k++) {
+            free(b->listener_texts[i][k]);
+        }
+    }
     free(b->http_host);
     free(b->cluster_id);
     free(b);
@@ -784,9 +814,9 @@ int32_t broker_id(const struct broker *b)
     return b->config.id;
 }
 
-uint16_t broker_port(const struct broker *b)
+uint16_t broker_port(const struct broker *b, int32_t listener)
 {
-    return b->api == NULL ? 0 : api_port(b->api);
+    return b->api == NULL ? 0 : api_port(b->api, listener);
 }
 
 uint16_t broker_metrics_port(const struct broker *b)

@@ -31,13 +31,25 @@ struct broker_setting {
     const char *value;
 };
 
-/* Everything is copied by broker_new, unless said otherwise. */
-struct broker_config {
-    int32_t id;                  /* broker.id, >= 0 */
+#define BROKER_LISTENERS_MAX 16
+#define BROKER_LISTENER      "PLAINTEXT" /* the only one, where no other name is given */
+
+/* One place to listen, and what clients and brokers are told of it. */
+struct broker_listener {
+    const char *name;            /* each has another */
     const char *host;            /* where to listen; "" = every address */
     uint16_t port;               /* 0 = any free one */
-    const char *advertised_host; /* what clients and brokers are told; NULL = host */
+    const char *advertised_host; /* NULL = host */
     uint16_t advertised_port;    /* 0 = the one it listens on */
+    bool is_hidden;              /* it is told to nobody; not the one between brokers */
+};
+
+/* Everything is copied by broker_new, unless said otherwise. */
+struct broker_config {
+    int32_t id;                              /* broker.id, >= 0 */
+    const struct broker_listener *listeners; /* 1 to BROKER_LISTENERS_MAX */
+    int32_t listener_count;
+    const char *inter_broker_listener; /* one of their names; NULL = the first */
     const char *const *log_dirs; /* at least one, at most BROKER_LOG_DIRS_MAX; made when missing */
     int32_t log_dir_count;
     int64_t session_timeout_ms;            /* zookeeper.session.timeout.ms; 0 = 18000 */
@@ -83,8 +95,8 @@ void broker_stop(struct broker *b, void (*done)(void *arg), void *arg);
 void broker_free(struct broker *b);
 
 int32_t broker_id(const struct broker *b);
-/* The listener's port; 0 before broker_start. */
-uint16_t broker_port(const struct broker *b);
+/* The port of the listener with that index; 0 before broker_start. */
+uint16_t broker_port(const struct broker *b, int32_t listener);
 /* Of the HTTP port; 0 = there is none. */
 uint16_t broker_metrics_port(const struct broker *b);
 /* The czxid of the registration; -1 while not registered. */

@@ -70,7 +70,7 @@ static void tell(struct cmd_dev_broker *b, enum letter_kind kind, const struct e
         letter->em = *em;
     }
     if (kind == LETTER_LISTENING) {
-        letter->port = broker_port(b->there.broker);
+        letter->port = broker_port(b->there.broker, 0);
         letter->http_port = broker_metrics_port(b->there.broker);
     }
     env_post(b->config.host_env, host_receive, letter);
@@ -115,6 +115,8 @@ static void there_start(struct cmd_dev_broker *b)
 {
     struct errmsg em = {""};
     struct broker_config config = b->config.broker;
+    config.listeners = &b->config.listener;
+    config.listener_count = 1;
     config.log = there_line;
     config.log_arg = b;
     b->there.broker =
@@ -201,7 +203,7 @@ static void host_receive(void *arg)
         case LETTER_LISTENING:
             /* The next start asks for the same port, which clients know by then. */
             b->status.port = letter->port;
-            b->config.broker.port = letter->port;
+            b->config.listener.port = letter->port;
             b->status.http_port = letter->http_port;
             b->config.broker.http_port = letter->http_port;
             break;

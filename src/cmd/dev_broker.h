@@ -27,7 +27,8 @@ struct cmd_dev_broker_config {
     struct env *env; /* the broker's own; runs until cmd_dev_broker_free */
     struct env *controller_env;
     struct metastore_factory *factory;
-    struct broker_config broker; /* copied, texts are borrowed; port 0 = any at the first start */
+    struct broker_config broker;     /* copied, texts are borrowed; listeners is set from: */
+    struct broker_listener listener; /* texts are borrowed; port 0 = any at the first start */
     struct cmd_dev_broker_events events;
 };
 

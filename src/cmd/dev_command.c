@@ -156,6 +156,8 @@ static const struct {
     {"reserved.broker.max.id", "the brokers are 1 to N"},
     {"listeners", "--port says where the brokers listen"},
     {"advertised.listeners", "--port says where the brokers listen"},
+    {"listener.security.protocol.map", "--port says where the brokers listen"},
+    {"inter.broker.listener.name", "--port says where the brokers listen"},
     {"log.dir", "--dir and --log-dirs say where the logs are"},
     {"log.dirs", "--dir and --log-dirs say where the logs are"},
     {"zookeeper.connect", "the cluster keeps its metadata itself"},

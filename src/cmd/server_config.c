@@ -14,10 +14,9 @@
 
 #include <stdlib.h>
 
-#define FILE_SIZE_MAX     (1024 * 1024)
-#define ORIGIN_NONE       0
-#define ORIGIN_OVERRIDE   (-1)
-#define LISTENER_PROTOCOL "PLAINTEXT://"
+#define FILE_SIZE_MAX   (1024 * 1024)
+#define ORIGIN_NONE     0
+#define ORIGIN_OVERRIDE (-1)
 
 struct reader {
     const struct cmd_server_sources *sources;
@@ -138,62 +137,12 @@ static void take_id(struct reader *r)
     r->config->id = (int32_t)id;
 }
 
-/* The reason why text is no endpoint, or NULL. */
-static const char *endpoint_parse(const char *text, struct cmd_server_endpoint *ret)
-{
-    int64_t port;
-    if (strchr(text, ',') != NULL) {
-        return "only one listener is available";
-    }
-    if (strncmp(text, LISTENER_PROTOCOL, strlen(LISTENER_PROTOCOL)) != 0) {
-        return "must be PLAINTEXT://HOST:PORT, the only protocol that is available";
-    }
-    const char *host = text + strlen(LISTENER_PROTOCOL);
-    const char *colon = strrchr(host, ':');
-    if (colon == NULL || !cli_text_parse_int(colon + 1, 0, UINT16_MAX, &port)) {
-        return "the port must be a number from 0 to 65535";
-    }
-    struct slice name = slice_of(host, (size_t)(colon - host));
-    bool is_bracketed = name.len >= 2 && name.ptr[0] == '[' && name.ptr[name.len - 1] == ']';
-    if (is_bracketed) {
-        name = slice_of(name.ptr + 1, name.len - 2);
-    } else if (memchr(name.ptr, ':', name.len) != NULL) {
-        return "an IPv6 address needs brackets";
-    }
-    if (strcspn(host, " \t/") < strlen(host)) {
-        return "the host has a character that no name has";
-    }
-    *ret = (struct cmd_server_endpoint){.host = slice_dup(name), .port = (uint16_t)port};
-    return NULL;
-}
-
-static bool is_any_address(const char *host)
-{
-    return strcmp(host, "0.0.0.0") == 0 || strcmp(host, "::") == 0;
-}
-
 static void take_listeners(struct reader *r)
 {
-    struct cmd_server_config *c = r->config;
-    const char *listeners = config_get_string(&c->set, CONFIG_BROKER_LISTENERS);
-    const char *advertised = config_get_string(&c->set, CONFIG_BROKER_ADVERTISED_LISTENERS);
-    const char *reason = endpoint_parse(listeners, &c->listener);
-    if (reason != NULL) {
-        refuse(r, CONFIG_BROKER_LISTENERS, reason);
-        return;
-    }
-    if (advertised == NULL) {
-        bool is_any = is_any_address(c->listener.host);
-        c->advertised = (struct cmd_server_endpoint){
-            .host = xstrdup(is_any ? "" : c->listener.host), .port = c->listener.port};
-        return;
-    }
-    reason = endpoint_parse(advertised, &c->advertised);
-    if (reason == NULL && is_any_address(c->advertised.host)) {
-        reason = "nobody can connect to every address; name one";
-    }
-    if (reason != NULL) {
-        refuse(r, CONFIG_BROKER_ADVERTISED_LISTENERS, reason);
+    struct errmsg em;
+    int key;
+    if (cmd_server_listeners_parse(&r->config->set, &r->config->listeners, &key, &em) != 0) {
+        refuse(r, key, em.text);
     }
 }
 
@@ -345,8 +294,7 @@ int cmd_server_config_parse(struct slice text, const struct cmd_server_sources *
 void cmd_server_config_deinit(struct cmd_server_config *config)
 {
     config_set_deinit(&config->set);
-    free(config->listener.host);
-    free(config->advertised.host);
+    cmd_server_listeners_deinit(&config->listeners);
     for (int32_t i = 0; i < config->log_dir_count; i++) {
         free(config->log_dirs[i]);
     }

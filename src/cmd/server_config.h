@@ -7,21 +7,15 @@
 
 #include "base/buf.h"
 #include "broker/broker.h"
+#include "cmd/server_listeners.h"
 #include "model/config.h"
 
 struct env;
 
-struct cmd_server_endpoint {
-    char *host; /* "" = none given */
-    uint16_t port;
-};
-
 struct cmd_server_config {
     struct config_set set; /* every known value that was given */
     int32_t id;            /* broker.id; -1 = automatic */
-    struct cmd_server_endpoint listener;
-    struct cmd_server_endpoint
-        advertised; /* host "" = the machine's name, port 0 = the listener's */
+    struct cmd_server_listeners listeners;
     char **log_dirs;
     int32_t log_dir_count;
     char *digest;                    /* of klamm.zookeeper.digest.file; NULL = none */

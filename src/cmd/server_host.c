@@ -179,22 +179,54 @@ static void on_fatal(void *arg, const char *reason)
 
 /* ---- the beginning ---- */
 
-/* What clients are told when nothing names a host. Heap. */
-static char *advertised_host(const struct host *h)
+/* One line a listener. */
+static void tell_listeners(const struct host *h, const struct broker_listener *listeners)
 {
-    char *name = h->config->advertised.host[0] == '\0' ? loop_host_name() : NULL;
-    return name != NULL ? name : xstrdup(h->config->advertised.host);
+    for (int32_t i = 0; i < h->config->listeners.count; i++) {
+        const struct broker_listener *l = &listeners[i];
+        unsigned port = broker_port(h->broker, i);
+        if (l->is_hidden) {
+            SAY(h, INFO, "broker %d listens on port %u (%s), which nobody is told", h->id, port,
+                l->name);
+        } else {
+            SAY(h, INFO, "broker %d listens on port %u and is known as %s:%u (%s)", h->id, port,
+                l->advertised_host, l->advertised_port == 0 ? port : (unsigned)l->advertised_port,
+                l->name);
+        }
+    }
+}
+
+/* machine: its name, for what is told without a host. False: that is needed, and there is none. */
+static bool fill_listeners(const struct host *h, const char *machine,
+                           struct broker_listener listeners[BROKER_LISTENERS_MAX])
+{
+    for (int32_t i = 0; i < h->config->listeners.count; i++) {
+        const struct cmd_server_listener *from = &h->config->listeners.list[i];
+        bool needs_name = from->advertised_host[0] == '\0' && !from->is_hidden;
+        if (needs_name && machine == NULL) {
+            return false;
+        }
+        listeners[i] = (struct broker_listener){
+            .name = from->name,
+            .host = from->host,
+            .port = from->port,
+            .advertised_host = needs_name ? machine : from->advertised_host,
+            .advertised_port = from->advertised_port,
+            .is_hidden = from->is_hidden,
+        };
+    }
+    return true;
 }
 
 static int start_broker(struct host *h, struct errmsg *em)
 {
-    char *advertised = advertised_host(h);
+    struct broker_listener listeners[BROKER_LISTENERS_MAX];
+    char *machine = loop_host_name();
     struct broker_config config = {
         .id = h->id,
-        .host = h->config->listener.host,
-        .port = h->config->listener.port,
-        .advertised_host = advertised,
-        .advertised_port = h->config->advertised.port,
+        .listeners = listeners,
+        .listener_count = h->config->listeners.count,
+        .inter_broker_listener = h->config->listeners.list[h->config->listeners.inter_broker].name,
         .log_dirs = (const char *const *)h->config->log_dirs,
         .log_dir_count = h->config->log_dir_count,
         .settings = h->config->settings,
@@ -208,7 +240,7 @@ static int start_broker(struct host *h, struct errmsg *em)
     };
     struct broker_events events = {.on_ready = on_ready, .on_fatal = on_fatal, .arg = h};
     int err = -E_INVALID;
-    if (advertised[0] == '\0') {
+    if (!fill_listeners(h, machine, listeners)) {
         (void)errmsg_set(em, E_INVALID,
                          "this machine has no name: set advertised.listeners"); /* err says it */
     } else {
@@ -218,16 +250,13 @@ static int start_broker(struct host *h, struct errmsg *em)
         err = broker_start(h->broker, &events, em);
     }
     if (err == 0) {
-        SAY(h, INFO, "broker %d listens on port %u and is known as %s:%u", h->id,
-            (unsigned)broker_port(h->broker), advertised,
-            (unsigned)(config.advertised_port == 0 ? broker_port(h->broker)
-                                                   : config.advertised_port));
+        tell_listeners(h, listeners);
     }
     if (err == 0 && h->http_env != NULL) {
         SAY(h, INFO, "broker %d answers HTTP on %s port %u", h->id, config.http_host,
             (unsigned)broker_metrics_port(h->broker));
     }
-    free(advertised);
+    free(machine);
     return err;
 }
 

@@ -43,8 +43,8 @@ static const struct config_def broker_defs[] =
                 .type = CONFIG_STRING,
                 .default_text = "PLAINTEXT://:9092",
                 .fallback = CONFIG_KEY_NONE,
-                .doc = "Where to listen: one PLAINTEXT://HOST:PORT; no host is every address, port "
-                       "0 any free one.",
+                .doc = "Where to listen: NAME://HOST:PORT, comma between; no host is every "
+                       "address, port 0 any free one.",
             },
         [CONFIG_BROKER_ADVERTISED_LISTENERS] =
             {
@@ -52,7 +52,25 @@ static const struct config_def broker_defs[] =
                 .type = CONFIG_STRING,
                 .fallback = CONFIG_KEY_NONE,
                 .doc = "What clients and brokers are told to connect to; as listeners, with the "
-                       "name of the machine for no host.",
+                       "name of the machine for no host. One that is left out is told to nobody.",
+            },
+        [CONFIG_BROKER_LISTENER_PROTOCOL_MAP] =
+            {
+                .name = "listener.security.protocol.map",
+                .type = CONFIG_STRING,
+                .default_text = "PLAINTEXT:PLAINTEXT,SSL:SSL,SASL_PLAINTEXT:SASL_PLAINTEXT,"
+                                "SASL_SSL:SASL_SSL",
+                .fallback = CONFIG_KEY_NONE,
+                .doc = "The protocol of each listener, NAME:PROTOCOL with comma between. PLAINTEXT "
+                       "is the only one that is available.",
+            },
+        [CONFIG_BROKER_INTER_BROKER_LISTENER] =
+            {
+                .name = "inter.broker.listener.name",
+                .type = CONFIG_STRING,
+                .fallback = CONFIG_KEY_NONE,
+                .doc = "The listener by which brokers talk to each other, the same name on each; "
+                       "by default the one named as security.inter.broker.protocol.",
             },
         [CONFIG_BROKER_SECURITY_PROTOCOL] =
             {

@@ -52,8 +52,9 @@ class Server:
         self.process = None
         self.is_paused = False
         self.fault_dir = None
+        listeners = settings.pop("listeners", "PLAINTEXT://127.0.0.1:%d")  # %d: the port that clients are told
         self.settings = {**SETTINGS, "zookeeper.connect": connect, "log.dirs": ",".join(self.log_dirs),
-                         "listeners": "PLAINTEXT://127.0.0.1:%d" % port}
+                         "listeners": listeners % port}
         os.makedirs(self.directory)
         self.configure(**settings)
 

@@ -22,17 +22,25 @@ static bool has_node(const struct api_endpoint *list, int32_t count, int32_t id)
     return false;
 }
 
-int32_t api_endpoints(const struct metadata *m, const int32_t *ids, int32_t count,
+const struct metadata_endpoint *api_endpoint_of(const struct api_request *r,
+                                                const struct metadata_broker *broker)
+{
+    return metadata_endpoint_find(broker, r->listener);
+}
+
+int32_t api_endpoints(const struct api_request *r, const int32_t *ids, int32_t count,
                       struct api_endpoint *ret, int32_t max)
 {
+    const struct metadata *m = r->api->parts.metadata;
     int32_t found = 0;
     for (int32_t i = 0; i < count && found < max; i++) {
         const struct metadata_broker *broker = ids[i] < 0 ? NULL : metadata_broker_find(m, ids[i]);
-        if (broker != NULL && !has_node(ret, found, ids[i])) {
+        const struct metadata_endpoint *at = broker == NULL ? NULL : api_endpoint_of(r, broker);
+        if (at != NULL && !has_node(ret, found, ids[i])) {
             ret[found++] = (struct api_endpoint){
                 .node_id = broker->id,
-                .host = slice_str(broker->host),
-                .port = broker->port,
+                .host = slice_str(at->host),
+                .port = at->port,
                 .rack = slice_str(broker->rack),
             };
         }
@@ -57,9 +65,15 @@ bool api_partition_view(struct api_request *r, const struct metadata_partition *
                         struct api_partition_view *ret_view)
 {
     const struct metadata *m = r->api->parts.metadata;
-    bool has_leader = p->leader >= 0 && metadata_broker_find(m, p->leader) != NULL;
-    ret_view->error = has_leader ? KERR_NONE : KERR_LEADER_NOT_AVAILABLE;
-    ret_view->leader = has_leader ? p->leader : -1;
+    const struct metadata_broker *leader =
+        p->leader < 0 ? NULL : metadata_broker_find(m, p->leader);
+    bool is_reachable = leader != NULL && api_endpoint_of(r, leader) != NULL;
+    /* Versions before 6 do not know the other code. */
+    bool is_hidden = leader != NULL && !is_reachable && r->version >= 6;
+    ret_view->error = is_reachable ? KERR_NONE
+                      : is_hidden  ? KERR_LISTENER_NOT_FOUND
+                                   : KERR_LEADER_NOT_AVAILABLE;
+    ret_view->leader = is_reachable ? p->leader : -1;
     ret_view->offline_count = 0;
     ret_view->offline = api_array(r, p->replicas.count, sizeof(int32_t));
     if (ret_view->offline == NULL) {

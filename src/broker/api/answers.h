@@ -17,9 +17,12 @@ struct api_endpoint {
     struct slice rack;
 };
 
-/* The distinct live brokers among ids (negative ones are skipped): at most max are written to ret.
- * Returns how many. The text is borrowed from the metadata cache. */
-int32_t api_endpoints(const struct metadata *m, const int32_t *ids, int32_t count,
+/* Where who sent r reaches the broker: at the listener that r came by. NULL: it does not have that. */
+const struct metadata_endpoint *api_endpoint_of(const struct api_request *r,
+                                                const struct metadata_broker *broker);
+/* The distinct brokers among ids (negative ones are skipped) that can be reached: at most max are
+ * written to ret. Returns how many. The text is borrowed from the metadata cache. */
+int32_t api_endpoints(const struct api_request *r, const int32_t *ids, int32_t count,
                       struct api_endpoint *ret, int32_t max);
 
 struct api_leader {
@@ -35,7 +38,7 @@ int api_not_hosted(const struct metadata *m, struct slice topic, int32_t partiti
 
 /* How clients see one partition: who leads, with the error to say, and which replicas are offline. */
 struct api_partition_view {
-    int16_t error; /* 0, or LEADER_NOT_AVAILABLE */
+    int16_t error; /* 0, LEADER_NOT_AVAILABLE, or LISTENER_NOT_FOUND: it cannot be reached */
     int32_t leader;
     int32_t *offline; /* from the arena */
     int32_t offline_count;

@@ -175,7 +175,8 @@ static void request_dispatch(struct api_request *r, const struct api_row *row, s
 
 static void on_request(void *arg, struct net_request *net)
 {
-    struct api *a = arg;
+    const struct api_door *door = arg;
+    struct api *a = door->api;
     struct reader frame;
     struct wire_request_header header;
     reader_init(&frame, slice_of(net->frame->data, net->frame->len));
@@ -189,6 +190,7 @@ static void on_request(void *arg, struct net_request *net)
     const struct api_row *row = &api_rows[index];
     struct api_request *r = request_take(a);
     r->api = a;
+    r->listener = door->name;
     r->net = net;
     r->schema = schema;
     r->row = index;
@@ -215,6 +217,31 @@ static void on_orphan(void *arg, struct net_request *net)
 
 /* ---- life ---- */
 
+static int doors_open(struct api *a, struct errmsg *em)
+{
+    const struct api_parts *parts = &a->parts;
+    const struct config_set *settings = settings_broker(parts->settings);
+    struct net_server_config config = {
+        .connections_max = (int32_t)config_get_number(settings, CONFIG_BROKER_MAX_CONNECTIONS),
+        .request_bytes_max =
+            (int32_t)config_get_number(settings, CONFIG_BROKER_SOCKET_REQUEST_MAX_BYTES),
+        .requests_in_flight_max = IN_FLIGHT_MAX,
+        .output_bytes_max = OUTPUT_BYTES_MAX,
+        .idle_ms = config_get_number(settings, CONFIG_BROKER_CONNECTIONS_MAX_IDLE_MS),
+        .budget = &a->budget,
+    };
+    int err = 0;
+    a->doors = xalloc((size_t)parts->listener_count * sizeof *a->doors);
+    for (int32_t i = 0; i < parts->listener_count && err == 0; i++) {
+        struct api_door *door = &a->doors[i];
+        *door = (struct api_door){.api = a, .name = parts->listeners[i].name};
+        config.host = parts->listeners[i].host;
+        config.port = parts->listeners[i].port;
+        err = net_server_new(parts->env, &config, on_request, on_orphan, door, &door->server, em);
+    }
+    return err;
+}
+
 int api_new(const struct api_parts *parts, struct api **ret_api, struct errmsg *em)
 {
     struct api *a = xalloc(sizeof *a);
@@ -229,18 +256,8 @@ int api_new(const struct api_parts *parts, struct api **ret_api, struct errmsg *
     a->producer_ids = api_producer_ids_new(&a->parts);
     a->auto_create = api_auto_create_new(parts->channel);
     a->figures = api_figures_new();
-    struct net_server_config config = {
-        .host = parts->host,
-        .port = parts->port,
-        .connections_max = (int32_t)config_get_number(settings, CONFIG_BROKER_MAX_CONNECTIONS),
-        .request_bytes_max =
-            (int32_t)config_get_number(settings, CONFIG_BROKER_SOCKET_REQUEST_MAX_BYTES),
-        .requests_in_flight_max = IN_FLIGHT_MAX,
-        .output_bytes_max = OUTPUT_BYTES_MAX,
-        .idle_ms = config_get_number(settings, CONFIG_BROKER_CONNECTIONS_MAX_IDLE_MS),
-        .budget = &a->budget,
-    };
-    int err = net_server_new(parts->env, &config, on_request, on_orphan, a, &a->server, em);
+    int err = doors_open(a, em);
+    a->parts.listeners = NULL;
     if (err < 0) {
         api_free(a);
         return err;
@@ -249,14 +266,19 @@ int api_new(const struct api_parts *parts, struct api **ret_api, struct errmsg *
     return 0;
 }
 
-uint16_t api_port(const struct api *a)
+uint16_t api_port(const struct api *a, int32_t index)
 {
-    return net_server_port(a->server);
+    CHECK(index >= 0 && index < a->parts.listener_count);
+    return net_server_port(a->doors[index].server);
 }
 
 int32_t api_connection_count(const struct api *a)
 {
-    return net_server_connection_count(a->server);
+    int32_t count = 0;
+    for (int32_t i = 0; i < a->parts.listener_count; i++) {
+        count += net_server_connection_count(a->doors[i].server);
+    }
+    return count;
 }
 
 void api_write_metrics(const struct api *a, struct buf *out)
@@ -269,8 +291,10 @@ void api_free(struct api *a)
     if (a == NULL) {
         return;
     }
-    if (a->server != NULL) {
-        net_server_close(a->server);
+    for (int32_t i = 0; i < a->parts.listener_count; i++) {
+        if (a->doors[i].server != NULL) {
+            net_server_close(a->doors[i].server);
+        }
     }
     while (!list_is_empty(&a->requests)) {
         struct api_request *r = CONTAINER_OF(list_first(&a->requests), struct api_request, link);
@@ -289,6 +313,9 @@ void api_free(struct api *a)
     api_figures_free(a->figures);
     api_producer_ids_free(a->producer_ids);
     api_fetch_sessions_free(a->fetch_sessions);
-    net_server_free(a->server);
+    for (int32_t i = 0; i < a->parts.listener_count; i++) {
+        net_server_free(a->doors[i].server);
+    }
+    free(a->doors);
     free(a);
 }

@@ -22,12 +22,19 @@ struct metadata;
 struct replicas;
 struct settings;
 
+/* A place to listen. Answers name brokers by where they have the listener that was asked. */
+struct api_listener {
+    const char *name;
+    const char *host; /* "" = every address */
+    uint16_t port;    /* 0 = any free one */
+};
+
 /* The rest of the broker, as handlers see it. */
 struct api_parts {
     struct env *env;
     int32_t broker_id;
-    const char *host; /* where to listen */
-    uint16_t port;    /* 0 = any */
+    const struct api_listener *listeners; /* used by api_new alone; the names as long as the rest */
+    int32_t listener_count;
     struct settings *settings;
     struct metadata *metadata;
     struct replicas *replicas;
@@ -47,7 +54,8 @@ struct api_parts {
 
 /* Listens. */
 int api_new(const struct api_parts *parts, struct api **ret_api, struct errmsg *em) MUST_CHECK;
-uint16_t api_port(const struct api *a);
+/* Of the listener with that index. */
+uint16_t api_port(const struct api *a, int32_t index);
 int32_t api_connection_count(const struct api *a);
 /* The families of requests, as Prometheus text. */
 void api_write_metrics(const struct api *a, struct buf *out);

@@ -28,20 +28,24 @@ void api_handle_describe_cluster(struct api_request *r, const void *body)
     }
     resp.cluster_id = slice_str(r->api->parts.cluster_id(r->api->parts.arg));
     resp.controller_id = api_controller_id(r);
-    resp.brokers_count = metadata_broker_count(m);
-    resp.brokers = api_array(r, resp.brokers_count, sizeof *resp.brokers);
+    int32_t count = metadata_broker_count(m);
+    resp.brokers = api_array(r, count, sizeof *resp.brokers);
     if (resp.brokers == NULL) {
         api_close(r);
         return;
     }
-    for (int32_t i = 0; i < resp.brokers_count; i++) {
+    resp.brokers_count = 0;
+    for (int32_t i = 0; i < count; i++) {
         const struct metadata_broker *broker = metadata_broker_at(m, i);
-        resp.brokers[i] = (struct wire_describe_cluster_response_brokers){
-            .broker_id = broker->id,
-            .host = slice_str(broker->host),
-            .port = broker->port,
-            .rack = slice_str(broker->rack),
-        };
+        const struct metadata_endpoint *at = api_endpoint_of(r, broker);
+        if (at != NULL) {
+            resp.brokers[resp.brokers_count++] = (struct wire_describe_cluster_response_brokers){
+                .broker_id = broker->id,
+                .host = slice_str(at->host),
+                .port = at->port,
+                .rack = slice_str(broker->rack),
+            };
+        }
     }
     if (req->include_cluster_authorized_operations) {
         resp.cluster_authorized_operations = api_cluster_operations(r);

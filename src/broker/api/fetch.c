@@ -382,8 +382,7 @@ static bool fill_endpoints(struct fetch *f, struct wire_fetch_response *resp)
     if (leaders == NULL || found == NULL || resp->node_endpoints == NULL) {
         return false;
     }
-    resp->node_endpoints_count =
-        api_endpoints(f->r->api->parts.metadata, leaders, count, found, count);
+    resp->node_endpoints_count = api_endpoints(f->r, leaders, count, found, count);
     for (int32_t i = 0; i < resp->node_endpoints_count; i++) {
         resp->node_endpoints[i] = (struct wire_fetch_response_node_endpoints){
             .node_id = found[i].node_id,

@@ -19,15 +19,18 @@ static bool fill_brokers(struct api_request *r, struct wire_metadata_response *r
     if (resp->brokers == NULL) {
         return false;
     }
-    resp->brokers_count = count;
+    resp->brokers_count = 0;
     for (int32_t i = 0; i < count; i++) {
         const struct metadata_broker *broker = metadata_broker_at(m, i);
-        resp->brokers[i] = (struct wire_metadata_response_brokers){
-            .node_id = broker->id,
-            .host = slice_str(broker->host),
-            .port = broker->port,
-            .rack = slice_str(broker->rack),
-        };
+        const struct metadata_endpoint *at = api_endpoint_of(r, broker);
+        if (at != NULL) {
+            resp->brokers[resp->brokers_count++] = (struct wire_metadata_response_brokers){
+                .node_id = broker->id,
+                .host = slice_str(at->host),
+                .port = at->port,
+                .rack = slice_str(broker->rack),
+            };
+        }
     }
     return true;
 }

@@ -137,8 +137,7 @@ static bool fill_endpoints(struct api_request *r, const struct produce *p,
     if (leaders == NULL || found == NULL || resp->node_endpoints == NULL) {
         return false;
     }
-    resp->node_endpoints_count =
-        api_endpoints(r->api->parts.metadata, leaders, count, found, count);
+    resp->node_endpoints_count = api_endpoints(r, leaders, count, found, count);
     for (int32_t i = 0; i < resp->node_endpoints_count; i++) {
         resp->node_endpoints[i] = (struct wire_produce_response_node_endpoints){
             .node_id = found[i].node_id,

@@ -38,6 +38,7 @@ struct api_row {
 struct api_request {
     struct list_node link; /* of api->requests, or of the pool */
     struct api *api;
+    const char *listener;              /* by which it came; borrowed from the parts */
     struct net_request *net;           /* owns the frame; ended with this */
     const struct wire_api *schema;     /* of header.api_key */
     int32_t row;                       /* of header.api_key: index in api_rows */
@@ -50,13 +51,20 @@ struct api_request {
     void *state;                              /* the handler's, from the arena */
 };
 
+/* A listener at work. */
+struct api_door {
+    struct api *api;
+    const char *name;
+    struct net_server *server;
+};
+
 struct api {
     struct api_parts parts; /* what they point to is borrowed */
     enum ibp level;         /* inter.broker.protocol.version */
-    struct net_server *server;
-    struct budget budget; /* request frames */
-    struct list requests; /* parked */
-    struct list pool;     /* idle, arenas kept */
+    struct api_door *doors; /* one a listener */
+    struct budget budget;   /* request frames */
+    struct list requests;   /* parked */
+    struct list pool;       /* idle, arenas kept */
     struct fetch_sessions *fetch_sessions;
     struct producer_ids *producer_ids;
     struct auto_create *auto_create;

@@ -75,11 +75,20 @@ static void topic_remove(struct metadata *m, struct metadata_topic *topic)
     free(topic);
 }
 
+static void broker_deinit(struct metadata_broker *b)
+{
+    for (int32_t i = 0; i < b->endpoint_count; i++) {
+        free(b->endpoints[i].listener);
+        free(b->endpoints[i].host);
+    }
+    free(b->endpoints);
+    free(b->rack);
+}
+
 static void brokers_clear(struct metadata *m)
 {
     for (int32_t i = 0; i < m->broker_count; i++) {
-        free(m->brokers[i].host);
-        free(m->brokers[i].rack);
+        broker_deinit(&m->brokers[i]);
     }
     free(m->brokers);
     m->brokers = NULL;
@@ -107,25 +116,28 @@ static int broker_compare(const void *a, const void *b)
     return (x->id > y->id) - (x->id < y->id);
 }
 
-/* Finds where clients reach the broker; below v3 endpoints have no names and plaintext is meant. */
-static bool endpoint_find(const struct metadata *m,
-                          const struct wire_update_metadata_request_live_brokers *broker,
-                          struct slice *ret_host, int32_t *ret_port)
+static void endpoint_add(struct metadata_broker *to, struct slice listener, struct slice host,
+                         int32_t port)
 {
-    for (int32_t i = 0; i < broker->endpoints_count; i++) {
-        const struct wire_update_metadata_request_live_brokers_endpoints *e = &broker->endpoints[i];
-        bool is_ours = slice_is_null(e->listener) || e->listener.len == 0
-                           ? e->security_protocol == 0
-                           : slice_equal_str(e->listener, m->listener);
-        if (is_ours) {
-            *ret_host = e->host;
-            *ret_port = e->port;
-            return true;
+    if (host.len > 0 && port > 0 && port <= UINT16_MAX) {
+        to->endpoints[to->endpoint_count++] = (struct metadata_endpoint){
+            .listener = slice_dup(listener), .host = slice_dup(host), .port = (uint16_t)port};
+    }
+}
+
+/* Below v3 endpoints have no names: a plain one counts as the cache's listener. */
+static void endpoints_copy(const struct metadata *m, struct metadata_broker *to,
+                           const struct wire_update_metadata_request_live_brokers *from)
+{
+    to->endpoints = xalloc((size_t)(MAX(from->endpoints_count, 0) + 1) * sizeof *to->endpoints);
+    for (int32_t i = 0; i < from->endpoints_count; i++) {
+        const struct wire_update_metadata_request_live_brokers_endpoints *e = &from->endpoints[i];
+        bool is_named = !slice_is_null(e->listener) && e->listener.len > 0;
+        if (is_named || e->security_protocol == 0) {
+            endpoint_add(to, is_named ? e->listener : slice_str(m->listener), e->host, e->port);
         }
     }
-    *ret_host = broker->v0_host;
-    *ret_port = broker->v0_port;
-    return broker->v0_host.len > 0;
+    endpoint_add(to, slice_str(m->listener), from->v0_host, from->v0_port);
 }
 
 static void brokers_replace(struct metadata *m, const struct wire_update_metadata_request *req)
@@ -136,18 +148,19 @@ static void brokers_replace(struct metadata *m, const struct wire_update_metadat
     }
     m->brokers = xalloc((size_t)req->live_brokers_count * sizeof *m->brokers);
     for (int32_t i = 0; i < req->live_brokers_count; i++) {
-        const struct wire_update_metadata_request_live_brokers *b = &req->live_brokers[i];
-        struct slice host;
-        int32_t port;
-        if (b->id < 0 || !endpoint_find(m, b, &host, &port) || port <= 0 || port > UINT16_MAX) {
+        const struct wire_update_metadata_request_live_brokers *from = &req->live_brokers[i];
+        struct metadata_broker *b = &m->brokers[m->broker_count];
+        *b = (struct metadata_broker){.id = from->id};
+        endpoints_copy(m, b, from);
+        const struct metadata_endpoint *own = metadata_endpoint_find(b, m->listener);
+        if (b->id < 0 || own == NULL) {
+            broker_deinit(b);
             continue;
         }
-        m->brokers[m->broker_count++] = (struct metadata_broker){
-            .id = b->id,
-            .host = slice_dup(host),
-            .port = (uint16_t)port,
-            .rack = slice_is_null(b->rack) ? NULL : slice_dup(b->rack),
-        };
+        b->host = own->host;
+        b->port = own->port;
+        b->rack = slice_is_null(from->rack) ? NULL : slice_dup(from->rack);
+        m->broker_count++;
     }
     qsort(m->brokers, (size_t)m->broker_count, sizeof *m->brokers, broker_compare);
 }
@@ -354,6 +367,17 @@ const struct metadata_broker *metadata_broker_find(const struct metadata *m, int
         return NULL;
     }
     return bsearch(&key, m->brokers, (size_t)m->broker_count, sizeof key, broker_compare);
+}
+
+const struct metadata_endpoint *metadata_endpoint_find(const struct metadata_broker *broker,
+                                                       const char *listener)
+{
+    for (int32_t i = 0; i < broker->endpoint_count; i++) {
+        if (strcmp(broker->endpoints[i].listener, listener) == 0) {
+            return &broker->endpoints[i];
+        }
+    }
+    return NULL;
 }
 
 int32_t metadata_topic_count(const struct metadata *m)

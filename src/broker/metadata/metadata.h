@@ -16,11 +16,20 @@
 struct metadata;
 struct wire_update_metadata_request;
 
-struct metadata_broker {
-    int32_t id;
+/* Where one listener of a broker is reached. */
+struct metadata_endpoint {
+    char *listener;
     char *host;
     uint16_t port;
+};
+
+struct metadata_broker {
+    int32_t id;
+    const char *host; /* of the cache's listener: one of endpoints */
+    uint16_t port;
     char *rack; /* NULL = none */
+    struct metadata_endpoint *endpoints;
+    int32_t endpoint_count;
 };
 
 struct metadata_partition {
@@ -44,7 +53,8 @@ struct metadata_topic {
     UT_hash_handle hh_id; /* by id, unless zero */
 };
 
-/* listener: the name whose endpoints are kept, "PLAINTEXT"; borrowed, must outlive the cache. */
+/* listener: the one by which brokers talk to each other; who does not have it does not count as a
+ * broker. Borrowed, must outlive the cache. */
 struct metadata *metadata_new(const char *listener);
 void metadata_free(struct metadata *m);
 /* Takes a request in whose epochs have been checked. Entries that break its form (a negative
@@ -60,6 +70,10 @@ int32_t metadata_broker_count(const struct metadata *m);
 const struct metadata_broker *metadata_broker_at(const struct metadata *m, int32_t index);
 /* NULL when it is not live. */
 const struct metadata_broker *metadata_broker_find(const struct metadata *m, int32_t id);
+
+/* NULL when the broker does not have that listener. */
+const struct metadata_endpoint *metadata_endpoint_find(const struct metadata_broker *broker,
+                                                       const char *listener);
 
 int32_t metadata_topic_count(const struct metadata *m);
 const struct metadata_topic *metadata_topic_find(const struct metadata *m, struct slice name);

@@ -157,7 +157,7 @@ static inline void bench_root_made(void *arg, const struct metastore_result *res
 static inline struct net_peer *bench_peer_new(struct bench *b)
 {
     struct net_peer_config config = {.host = "server",
-                                     .port = api_port(b->api),
+                                     .port = api_port(b->api, 0),
                                      .response_bytes_max = 64 << 20,
                                      .backoff_ms = 10,
                                      .connect_timeout_ms = 1000};
@@ -208,10 +208,12 @@ static inline void bench_start(struct bench *b, const char *const *settings)
     assert_string_equal(em.text, "");
     assert_int_equal(err, 0);
     b->channel = controller_channel_new(env, BENCH_BROKER, b->metadata);
+    struct api_listener listener = {.name = "PLAINTEXT", .host = "server"};
     struct api_parts parts = {
         .env = env,
         .broker_id = BENCH_BROKER,
-        .host = "server",
+        .listeners = &listener,
+        .listener_count = 1,
         .settings = b->settings,
         .metadata = b->metadata,
         .replicas = b->replicas,
@@ -335,7 +337,9 @@ static inline struct uuid bench_uuid(uint8_t n)
 static inline int16_t bench_update_metadata(struct bench *b, const struct bench_partition *p)
 {
     struct wire_update_metadata_request_live_brokers_endpoints endpoints[2] = {
-        {.port = api_port(b->api), .host = slice_str("server"), .listener = slice_str("PLAINTEXT")},
+        {.port = api_port(b->api, 0),
+         .host = slice_str("server"),
+         .listener = slice_str("PLAINTEXT")},
         {.port = 9999, .host = slice_str("other"), .listener = slice_str("PLAINTEXT")},
     };
     struct wire_update_metadata_request_live_brokers brokers[2] = {

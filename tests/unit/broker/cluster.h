@@ -49,6 +49,7 @@ struct cluster {
     const struct broker_setting *settings;
     int32_t setting_count;
     const struct auth_acls *acls;
+    bool has_two_listeners; /* INTERNAL between brokers, CLIENT for the test; else one for both */
     struct arena arena;
 };
 
@@ -88,9 +89,14 @@ static inline void cluster_boot(struct cluster *c, int32_t id)
     static const char *const dirs[] = {"/data"};
     struct cluster_broker *b = &c->brokers[id - 1];
     struct errmsg em = {""};
+    const char *host = sim_node_name(b->node);
+    struct broker_listener one[] = {{.name = BROKER_LISTENER, .host = host}};
+    struct broker_listener two[] = {{.name = "INTERNAL", .host = host},
+                                    {.name = "CLIENT", .host = host}};
     struct broker_config config = {
         .id = id,
-        .host = sim_node_name(b->node),
+        .listeners = c->has_two_listeners ? two : one,
+        .listener_count = c->has_two_listeners ? 2 : 1,
         .log_dirs = dirs,
         .log_dir_count = 1,
         .session_timeout_ms = 6000,
@@ -110,7 +116,7 @@ static inline void cluster_boot(struct cluster *c, int32_t id)
     assert_string_equal(em.text, "");
     assert_int_equal(err, 0);
     struct net_peer_config peer = {.host = sim_node_name(b->node),
-                                   .port = broker_port(b->broker),
+                                   .port = broker_port(b->broker, c->has_two_listeners ? 1 : 0),
                                    .response_bytes_max = 64 << 20,
                                    .backoff_ms = 10,
                                    .connect_timeout_ms = 1000};

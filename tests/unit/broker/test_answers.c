@@ -37,15 +37,19 @@ static void endpoints_are_those_of_live_brokers_once_each(void **state)
 {
     (void)state;
     struct metadata *m = cache_of((int32_t[]){1, 2, 3}, 3);
+    struct api api = {.parts = {.metadata = m}};
+    struct api_request r = {.api = &api, .listener = "PLAINTEXT"};
     struct api_endpoint found[8];
     static const int32_t ids[] = {2, -1, 9, 2, 3};
-    assert_int_equal(api_endpoints(m, ids, ARRAY_LEN(ids), found, 8), 2);
+    assert_int_equal(api_endpoints(&r, ids, ARRAY_LEN(ids), found, 8), 2);
     assert_int_equal(found[0].node_id, 2);
     assert_true(slice_equal_str(found[0].host, "h"));
     assert_true(slice_is_null(found[0].rack));
     assert_int_equal(found[1].node_id, 3);
-    assert_int_equal(api_endpoints(m, ids, ARRAY_LEN(ids), found, 1), 1);
-    assert_int_equal(api_endpoints(m, ids, 0, found, 8), 0);
+    assert_int_equal(api_endpoints(&r, ids, ARRAY_LEN(ids), found, 1), 1);
+    assert_int_equal(api_endpoints(&r, ids, 0, found, 8), 0);
+    r.listener = "CLIENT"; /* they do not have it */
+    assert_int_equal(api_endpoints(&r, ids, ARRAY_LEN(ids), found, 8), 0);
     metadata_free(m);
 }
 

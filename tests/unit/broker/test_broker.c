@@ -130,6 +130,27 @@ static void cluster_of_any_level_serves_and_heals(void **state)
     }
 }
 
+/* Clients are told the listener that they ask by; brokers replicate over theirs. */
+static void two_listeners_serve_brokers_and_clients(void **state)
+{
+    (void)state;
+    struct cluster c = {.has_two_listeners = true};
+    cluster_start(&c, 3);
+    assert_int_equal(cluster_create_topic(&c, "t", 1, 3), KERR_NONE);
+    assert_int_equal(cluster_produce(&c, "t", 4), 0);
+    assert_int_equal(cluster_produce(&c, "t", 4), 4);
+    struct wire_metadata_request req = {.topics_count = -1};
+    const struct wire_metadata_response *resp = cluster_call(&c, 1, WIRE_KEY_METADATA, &req);
+    assert_int_equal(resp->brokers_count, 3);
+    for (int32_t i = 0; i < 3; i++) {
+        const struct cluster_broker *b = &c.brokers[resp->brokers[i].node_id - 1];
+        assert_int_equal(resp->brokers[i].port, broker_port(b->broker, 1));
+        assert_int_not_equal(resp->brokers[i].port, broker_port(b->broker, 0));
+    }
+    assert_int_equal(isr_count(&c, cluster_partition(&c, 1, "t", 0)->leader_id), 3);
+    cluster_stop(&c);
+}
+
 static void clean_stop_hands_leadership_over_first(void **state)
 {
     (void)state;
@@ -173,8 +194,10 @@ static void wrong_settings_refuse_the_start(void **state)
     struct sim_world *w = sim_world_new(1);
     struct sim_node *node = sim_node_new(w, "n");
     struct env *env = sim_node_env(node);
+    struct broker_listener listener = {.name = BROKER_LISTENER, .host = "n"};
     struct broker_config config = {.id = 1,
-                                   .host = "n",
+                                   .listeners = &listener,
+                                   .listener_count = 1,
                                    .log_dirs = dirs,
                                    .log_dir_count = 1,
                                    .settings = wrong,
@@ -262,6 +285,7 @@ int main(void)
         cmocka_unit_test(three_brokers_replicate_what_is_acknowledged),
         cmocka_unit_test(killed_leader_is_replaced_and_catches_up_on_return),
         cmocka_unit_test(cluster_of_any_level_serves_and_heals),
+        cmocka_unit_test(two_listeners_serve_brokers_and_clients),
         cmocka_unit_test(clean_stop_hands_leadership_over_first),
         cmocka_unit_test(only_broker_stops_at_once_and_keeps_its_records),
         cmocka_unit_test(broker_may_be_killed_at_any_moment_of_its_start),

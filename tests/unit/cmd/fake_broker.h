@@ -50,7 +50,8 @@ struct broker *broker_new(struct env *env, struct env *controller_env,
     b->env = env;
     b->id = config->id;
     b->wish = wish;
-    b->port = config->port == 0 ? (uint16_t)(50000 + config->id) : config->port;
+    uint16_t port = config->listeners[0].port;
+    b->port = port == 0 ? (uint16_t)(50000 + config->id) : port;
     b->http_port = config->http_env == NULL ? 0
                    : config->http_port == 0 ? (uint16_t)(60000 + config->id)
                                             : config->http_port;
@@ -111,9 +112,9 @@ int32_t broker_id(const struct broker *b)
     return b->id;
 }
 
-uint16_t broker_port(const struct broker *b)
+uint16_t broker_port(const struct broker *b, int32_t listener)
 {
-    return b->port;
+    return (uint16_t)(b->port + listener);
 }
 
 uint16_t broker_metrics_port(const struct broker *b)

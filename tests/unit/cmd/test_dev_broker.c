@@ -81,6 +81,7 @@ static void make(struct fixture *f, const char *wish)
                    .http_host = "127.0.0.1",
                    .settings = &f->wish,
                    .setting_count = 1},
+        .listener = {.name = BROKER_LISTENER, .host = "127.0.0.1"},
         .events = {.changed = on_changed, .answered = on_answered, .said = on_said, .arg = f}};
     f->broker = cmd_dev_broker_new(&config);
 }

@@ -183,6 +183,8 @@ static void properties_that_are_not_everybodys_are_refused_by_name(void **state)
         "reserved.broker.max.id",
         "listeners",
         "advertised.listeners",
+        "listener.security.protocol.map",
+        "inter.broker.listener.name",
         "log.dir",
         "log.dirs",
         "zookeeper.connect",

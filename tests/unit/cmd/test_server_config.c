@@ -61,10 +61,10 @@ static void values_become_what_the_broker_needs(void **state)
     assert_string_equal(r.errors, "");
     assert_string_equal(r.warnings, "");
     assert_int_equal(r.config.id, 7);
-    assert_string_equal(r.config.listener.host, "::1");
-    assert_int_equal(r.config.listener.port, 9093);
-    assert_string_equal(r.config.advertised.host, "kafka1.example.net");
-    assert_int_equal(r.config.advertised.port, 19093);
+    assert_string_equal(r.config.listeners.list[0].host, "::1");
+    assert_int_equal(r.config.listeners.list[0].port, 9093);
+    assert_string_equal(r.config.listeners.list[0].advertised_host, "kafka1.example.net");
+    assert_int_equal(r.config.listeners.list[0].advertised_port, 19093);
     assert_int_equal(r.config.log_dir_count, 3);
     assert_string_equal(r.config.log_dirs[0], "/a");
     assert_string_equal(r.config.log_dirs[1], "/b");
@@ -80,17 +80,17 @@ static void what_is_left_out_has_kafkas_defaults(void **state)
     struct result r = parse(GOOD, NULL);
     assert_string_equal(r.errors, "");
     assert_int_equal(r.config.id, -1);
-    assert_string_equal(r.config.listener.host, "");
-    assert_int_equal(r.config.listener.port, 9092);
-    assert_string_equal(r.config.advertised.host, "");
-    assert_int_equal(r.config.advertised.port, 9092);
+    assert_string_equal(r.config.listeners.list[0].host, "");
+    assert_int_equal(r.config.listeners.list[0].port, 9092);
+    assert_string_equal(r.config.listeners.list[0].advertised_host, "");
+    assert_int_equal(r.config.listeners.list[0].advertised_port, 9092);
     result_free(&r);
     r = parse("zookeeper.connect=zoo\nlog.dir=/one\nlisteners=PLAINTEXT://0.0.0.0:1\n", NULL);
     assert_string_equal(r.errors, "");
     assert_int_equal(r.config.log_dir_count, 1);
     assert_string_equal(r.config.log_dirs[0], "/one");
-    assert_string_equal(r.config.listener.host, "0.0.0.0");
-    assert_string_equal(r.config.advertised.host, "");
+    assert_string_equal(r.config.listeners.list[0].host, "0.0.0.0");
+    assert_string_equal(r.config.listeners.list[0].advertised_host, "");
     result_free(&r);
 }
 
@@ -132,9 +132,8 @@ static void values_that_do_not_fit_are_refused(void **state)
         const char *override;
         const char *error;
     } rows[] = {
-        {"listeners=PLAINTEXT://a:1,PLAINTEXT://b:2", "only one listener is available"},
-        {"listeners=SSL://a:1",
-         "must be PLAINTEXT://HOST:PORT, the only protocol that is available"},
+        {"listeners=PLAINTEXT://a:1,PLAINTEXT://b:2", "PLAINTEXT is there twice"},
+        {"listeners=SSL://a:1", "SSL is to be SSL: PLAINTEXT is all there is"},
         {"listeners=PLAINTEXT://a", "the port must be a number from 0 to 65535"},
         {"listeners=PLAINTEXT://a:65536", "the port must be a number from 0 to 65535"},
         {"listeners=PLAINTEXT://::1:9", "an IPv6 address needs brackets"},
