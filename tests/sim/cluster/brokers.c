@@ -47,9 +47,11 @@ void cluster_broker_start(struct cluster_broker *b)
     }
     b->start_at_ms = 0;
     b->is_stopping = b->is_stopped = b->is_fatal = false;
+    struct broker_listener listener = {
+        .name = BROKER_LISTENER, .host = "127.0.0.1", .port = (uint16_t)(CLUSTER_PORT + b->id)};
     struct broker_config config = {.id = b->id,
-                                   .host = "127.0.0.1",
-                                   .port = (uint16_t)(CLUSTER_PORT + b->id),
+                                   .listeners = &listener,
+                                   .listener_count = 1,
                                    .log_dirs = log_dirs,
                                    .log_dir_count = 1,
                                    .session_timeout_ms = CLUSTER_SESSION_MS,

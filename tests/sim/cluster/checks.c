@@ -167,9 +167,16 @@ static bool is_served(const struct cluster *c, int32_t partition)
             c->readers[partition].expected >= c->writers[partition].acked);
 }
 
+/* A controller below 2.4-IV0 leaves the plan of an old tool where it is (decision 9). */
+static bool plan_may_wait(const struct cluster *c)
+{
+    return c->options.mixes_levels &&
+           (!ibp_has(c->levels[0], IBP_REASSIGNMENTS) || !ibp_has(c->levels[1], IBP_REASSIGNMENTS));
+}
+
 bool cluster_is_settled(struct cluster *c)
 {
-    if (cluster_crash_is_checked(c) || c->reads_due > 0 || c->has_plan ||
+    if (cluster_crash_is_checked(c) || c->reads_due > 0 || (c->has_plan && !plan_may_wait(c)) ||
         c->topic.partition_count != c->partition_count) {
         return false;
     }
