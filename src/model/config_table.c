@@ -679,6 +679,18 @@ static const struct config_def broker_defs[] =
                 .doc =
                     "Every record of a batch is walked before it is stored, not only its header.",
             },
+        [CONFIG_BROKER_COPY_CACHED_BYTES_MAX] =
+            {
+                .name = "klamm.copy.cached.bytes.max",
+                .type = CONFIG_LONG,
+                .default_text = "1073741824",
+                .fallback = CONFIG_KEY_NONE,
+                .min = 0,
+                .max = INT64_MAX,
+                .doc =
+                    "Copies of replicas that come to more bytes within half a minute go past the "
+                    "page cache, so that they evict nothing from it.",
+            },
         [CONFIG_BROKER_HTTP_HOST] =
             {
                 .name = "klamm.http.host",

@@ -144,6 +144,7 @@ void settings_fill_replicas(const struct settings *s, struct replicas_config *re
     ret_config->flush_checkpoint_ms = broker_i64(s, CONFIG_BROKER_LOG_FLUSH_CHECKPOINT_MS);
     ret_config->retention_check_ms = broker_i64(s, CONFIG_BROKER_LOG_RETENTION_CHECK_MS);
     ret_config->file_delete_delay_ms = broker_i64(s, CONFIG_BROKER_LOG_SEGMENT_DELETE_DELAY_MS);
+    ret_config->copy_cached_bytes_max = broker_i64(s, CONFIG_BROKER_COPY_CACHED_BYTES_MAX);
 }
 
 enum ibp settings_level(const struct settings *s)
