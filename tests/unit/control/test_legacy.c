@@ -247,11 +247,12 @@ static void the_log_tells_a_bounded_number_of_bad_entries(void **state)
     (void)state;
     world_with(&w, 2, "1,2");
     buf_clear(&w.log);
+    int32_t one[] = {1};
     struct control_legacy_move moves[30];
     for (int32_t i = 0; i < 30; i++) {
         moves[i] = (struct control_legacy_move){.topic = slice_str(i == 0 ? "bad\nname" : "ghost"),
                                                 .partition = i,
-                                                .replicas = {.count = 1, .list = (int32_t[]){1}}};
+                                                .replicas = {.count = 1, .list = one}};
     }
     w.legacy_version = 0;
     world_event(&w, &(struct control_event){.kind = CONTROL_ON_LEGACY,
@@ -399,12 +400,12 @@ static void a_large_plan_is_taken_in_pieces(void **state)
     (void)state;
     world_with(&w, 3, "1,2");
     int32_t count = 2000;
+    int32_t list[] = {1, 3};
     struct control_legacy_move *moves = xalloc((size_t)count * sizeof *moves);
     for (int32_t i = 0; i < count; i++) {
-        moves[i] =
-            (struct control_legacy_move){.topic = slice_str(i == 0 ? "t" : "ghost"),
-                                         .partition = i,
-                                         .replicas = {.count = 2, .list = (int32_t[]){1, 3}}};
+        moves[i] = (struct control_legacy_move){.topic = slice_str(i == 0 ? "t" : "ghost"),
+                                                .partition = i,
+                                                .replicas = {.count = 2, .list = list}};
     }
     moves[count - 1].topic = slice_str("t");
     moves[count - 1].partition = 0; /* named twice */
