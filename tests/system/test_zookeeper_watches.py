@@ -129,7 +129,8 @@ class ZooKeeperWatches(WatchTest):
         self.create("unhurt", [1, 2, 3])
         self.produce("unhurt", LINES)
         self.assertEqual(self.consume("unhurt"), LINES)
-        self.execute("broken", None, [3, 2])
+        answer = protocol.alter(self.cluster.servers[self.active()].address, {"broken": {0: [3, 2], 1: [3, 2]}})
+        self.assertEqual(answer, (0, {("broken", 0): 3, ("broken", 1): 0}))
         wait_until("the move of the other partition", lambda: self.cluster.znode("/brokers/topics/broken")["partitions"]
                    == {"0": [1, 2, 3], "1": [3, 2]})
         self.set(path, node)
