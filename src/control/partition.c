@@ -205,6 +205,15 @@ static void conflict(struct control *c, struct core_partition *p, const struct c
     tell_everybody(c, p);
 }
 
+static void watch(struct control *c, struct core_partition *p)
+{
+    if (!p->is_watched) {
+        p->is_watched = true;
+        control_effect_add(c, CONTROL_EFFECT_WATCH)->watched =
+            (struct control_tp){slice_str(p->topic->name), p->index};
+    }
+}
+
 /* Nothing is known of it any more: it is left as it is. */
 static void lose(struct control *c, struct core_partition *p, const char *why)
 {
@@ -227,11 +236,13 @@ static void missing(struct control *c, struct core_partition *p, const struct co
     }
 }
 
+/* Somebody has to mend it; that is watched. */
 static void unreadable(struct control *c, struct core_partition *p, const char *message)
 {
     struct errmsg em;
     (void)errmsg_set(&em, E_MALFORMED, "cannot be read: %.200s", message == NULL ? "" : message);
     lose(c, p, em.text);
+    watch(c, p);
 }
 
 void control_partition_written(struct control *c, struct core_write *w,
@@ -269,6 +280,18 @@ void control_partition_written(struct control *c, struct core_write *w,
     control_partition_ready(c, p);
 }
 
+/* What was unreadable is mended. Members may have restarted meanwhile: all are told under a new epoch. */
+static void found(struct control *c, struct core_partition *p)
+{
+    struct errmsg em;
+    (void)errmsg_set(&em, E_OK, "%s-%d: its state is back", p->topic->name, p->index);
+    control_log_add(c, CONTROL_INFO, em.text);
+    p->is_lost = false;
+    p->needs_raise = true;
+    state_exists(c, p);
+    control_move_resume(c, p);
+}
+
 void control_partition_seen(struct control *c, const struct control_event *event)
 {
     struct core_partition *p = control_partition_find(c, event->of.topic, event->of.partition);
@@ -276,8 +299,8 @@ void control_partition_seen(struct control *c, const struct control_event *event
         p->is_watched = false;
         control_partition_ready(c, p);
     }
-    if (p == NULL || !p->has_state || p->write != NULL ||
-        event->seen->version <= p->state.version) {
+    if (p == NULL || p->write != NULL ||
+        (!p->is_lost && (!p->has_state || event->seen->version <= p->state.version))) {
         return; /* a write that is out will meet it */
     }
     if (event->seen->controller_epoch > c->epoch) {
@@ -285,16 +308,17 @@ void control_partition_seen(struct control *c, const struct control_event *event
         return;
     }
     model_partition_state_copy(&p->state, event->seen);
+    if (p->is_lost) {
+        found(c, p);
+    }
     control_tell_metadata(c, p);
     control_partition_ready(c, p);
 }
 
 void control_partition_watch(struct control *c, struct core_partition *p)
 {
-    if (!p->is_watched && p->has_state && !ibp_has(c->config.level, IBP_ALTER_PARTITION)) {
-        p->is_watched = true;
-        control_effect_add(c, CONTROL_EFFECT_WATCH)->watched =
-            (struct control_tp){slice_str(p->topic->name), p->index};
+    if (p->has_state && !ibp_has(c->config.level, IBP_ALTER_PARTITION)) {
+        watch(c, p);
     }
 }
 

@@ -134,8 +134,10 @@ class ZooKeeperWatches(WatchTest):
         wait_until("the move of the other partition", lambda: self.cluster.znode("/brokers/topics/broken")["partitions"]
                    == {"0": [1, 2, 3], "1": [3, 2]})
         self.set(path, node)
-        self.kill_active()
-        self.cluster.wait_all_ready()
+        self.cluster.servers[self.active()].wait_log("broken-0: its state is back")
+        wait_until("all to know it", lambda: all(
+            protocol.metadata(server.address, "broken")[0] == 0 and 0 in protocol.metadata(server.address, "broken")[1]
+            for server in self.cluster.servers.values()))
         self.produce("broken", LINES, "-p", "0")
         self.assertEqual(self.consume("broken", "-p", "0"), LINES)
 

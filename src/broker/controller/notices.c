@@ -55,6 +55,8 @@ static void state_read(void *arg, const struct metastore_result *result)
                                                    .is_watch_over = item != NULL});
     } else if (is_current && result->err == -E_NOT_FOUND && watch != NULL) {
         (void)controller_pending_end(watch, &c, &item); /* it was not set */
+    } else if (is_current && result->err == 0 && item != NULL) {
+        controller_state_watch(c, &(struct control_tp){slice_str(topic), partition}); /* broken */
     }
     model_partition_state_deinit(&state);
     free(topic);

@@ -58,8 +58,21 @@ static void a_broken_state_is_left_alone(void **state)
         "3;0;");
     char *isr = xasprintf("\"isr\":[%d]", next);
     assert_non_null(strstr(cluster_node(k, "/brokers/topics/t/partitions/1/state"), isr));
+    assert_int_equal(cluster_change(k, METASTORE_SET, path, "{still"), 0);
+    cluster_run(k, 1000);
+    char *mended = xasprintf("{\"controller_epoch\":1,\"leader\":%d,\"version\":1,"
+                             "\"leader_epoch\":7,%s}",
+                             next, isr);
+    assert_int_equal(cluster_change(k, METASTORE_SET, path, mended), 0);
+    cluster_run(k, 1000);
+    assert_non_null(strstr(cluster_node(k, path), "\"leader_epoch\":8"));
+    assert_string_equal(
+        cluster_request(k, next,
+                        &(struct control_request){.kind = CONTROL_ALTER_REASSIGNMENTS,
+                                                  .alter = {.entries = entries, .count = 1}}),
+        "0;");
+    free(mended);
     free(isr);
-    assert_string_equal(cluster_node(k, path), "{oops");
     assert_string_equal(cluster_node(k, "/controller_epoch"), "2");
     cluster_free(k);
 }
