@@ -7,6 +7,7 @@ import re
 import unittest
 
 import protocol
+from moves_report import Report
 from servers import ServerTest
 from support import wait_until
 
@@ -37,6 +38,38 @@ class Failover(ServerTest):
         self.assertGreater(self.state("row41")["leader_epoch"], epoch)
         self.wait_isr("row41", [1, 2, 4])
         self.assertEqual(self.consume("row41"), LINES)
+
+    def report(self):
+        """What the controller tells of moves to those who ask for more."""
+        def look():
+            controller = self.cluster.controller()
+            if controller is None or self.cluster.servers[controller].process is None:
+                return None
+            found = Report(self.cluster.servers[controller].address)
+            return found if found.code == 0 else None
+        return wait_until("a report", look)
+
+    def test_s23_a_move_is_as_old_after_a_failover(self):
+        self.create("old", [1, 2])
+        self.produce("old", LINES)
+        controller = self.active()
+        target = 4 if controller != 4 else 5
+        self.hold(target)
+        self.execute("old", [1, 2, target])
+        started = self.report().moves["old", 0]["started_ms"]
+        wait_until("the start to be kept", lambda: self.cluster.znode("/klamm/moves/old:0"))
+        kept = self.cluster.znode("/klamm/moves/old:0")["config"]["0"]
+        self.assertEqual(kept.split()[0], str(started))
+        self.assertIn(" by User:ANONYMOUS\n", kept)
+        self.cluster.servers[controller].kill()
+        wait_until("another controller", lambda: self.cluster.controller() not in (None, controller))
+        move = self.report().moves["old", 0]
+        self.assertEqual((move["started_ms"], move["submitted_by"]), (started, "User:ANONYMOUS"))
+        self.cluster.servers[controller].start()
+        self.cluster.servers[target].resume()
+        self.wait_idle("old")
+        wait_until("the start to be forgotten", lambda: self.cluster.znode("/klamm/moves/old:0") is None)
+        self.assertEqual(self.consume("old"), LINES)
 
     def test_row_42_leader_dies_in_a_move(self):
         self.create("row42", [1, 2, 3])
