@@ -440,6 +440,7 @@ struct klamm_settings {
 KLAMM_API int klamm_describe_topic_settings(struct klamm_client *client, const char *topic,
                                             struct klamm_settings **ret_settings,
                                             struct klamm_error *err);
+/* broker_id may be KLAMM_ALL_BROKERS: what is set for the whole cluster. */
 KLAMM_API int klamm_describe_broker_settings(struct klamm_client *client, int32_t broker_id,
                                              struct klamm_settings **ret_settings,
                                              struct klamm_error *err);
@@ -450,9 +451,11 @@ struct klamm_setting_change {
     const char *value; /* NULL: take the setting away, so that a default holds again */
 };
 
+#define KLAMM_ALL_BROKERS (-1) /* as a broker's id: the settings of the whole cluster */
+
 struct klamm_alteration {
     const char *topic; /* NULL: the broker's settings change */
-    int32_t broker_id; /* without topic */
+    int32_t broker_id; /* without topic; may be KLAMM_ALL_BROKERS */
     const struct klamm_setting_change *changes;
     int32_t change_count;
 };

@@ -88,6 +88,17 @@ static const struct cli_option set_options[] = {
      CLI_OPTION_TEXT, AT(throttle), 0, 0},
     {"priority", "P", "repair, drain or balance", CLI_OPTION_TEXT, AT(priority), 0, 0},
     COMMON};
+static const struct cli_option limits_options[] = {
+    {"in-per-broker", "N", "moves at a time to one broker; none = back to the default",
+     CLI_OPTION_TEXT, AT(in_per_broker), 0, 0},
+    {"out-per-broker", "N", "moves at a time from one broker; none = back to the default",
+     CLI_OPTION_TEXT, AT(out_per_broker), 0, 0},
+    {"per-cluster", "N", "moves at a time in the cluster; none = no limit", CLI_OPTION_TEXT,
+     AT(per_cluster), 0, 0},
+    {"bytes-in-flight", "BYTES",
+     "bytes that moves at a time have to copy, 50000000 or 50MB;\nnone = no limit", CLI_OPTION_TEXT,
+     AT(bytes_in_flight), 0, 0},
+    COMMON};
 static const struct cli_option plain_options[] = {COMMON};
 
 #define EXIT_TEXT                                                                                  \
@@ -194,6 +205,21 @@ static const struct cli_command history_command = {"moves history",
                                                    plain_options,
                                                    ARRAY_LEN(plain_options)};
 
+static const struct cli_command limits_command = {
+    "moves limits",
+    "",
+    "Shows or changes how much the queue runs at a time.",
+    "They hold for all jobs at once, and when they are set for stock clients too: what is above\n"
+    "them waits.\n"
+    "\n"
+    "Examples:\n"
+    "  klamm moves limits\n"
+    "  klamm moves limits --in-per-broker 8 --bytes-in-flight 200GB\n"
+    "  klamm moves limits --per-cluster none\n"
+    "\n" EXIT_TEXT,
+    limits_options,
+    ARRAY_LEN(limits_options)};
+
 static const struct {
     const char *name;
     const struct cli_command *command;
@@ -209,6 +235,7 @@ static const struct {
     {"set", &set_command, cli_moves_set, 0, 0},
     {"undo", &undo_command, cli_moves_undo, 0, 1},
     {"history", &history_command, cli_moves_history, 0, 0},
+    {"limits", &limits_command, cli_moves_limits, 0, 0},
 };
 
 /* ---- shared by the actions ---- */

@@ -31,6 +31,11 @@ struct cli_moves_options {
     const char *brokers;
     bool is_all;
     bool forces_cancel;
+    /* limits */
+    const char *in_per_broker;
+    const char *out_per_broker;
+    const char *per_cluster;
+    const char *bytes_in_flight;
     /* status */
     const char *plan;
     bool watches;
@@ -75,3 +80,4 @@ int cli_moves_resume(struct cli_moves *run);
 int cli_moves_cancel(struct cli_moves *run);
 int cli_moves_set(struct cli_moves *run);
 int cli_moves_history(struct cli_moves *run);
+int cli_moves_limits(struct cli_moves *run);

@@ -205,9 +205,11 @@ int klamm_describe_broker_settings(struct klamm_client *client, int32_t broker_i
                                    struct klamm_settings **ret_settings, struct klamm_error *err)
 {
     char name[16];
+    bool is_cluster = broker_id == KLAMM_ALL_BROKERS;
     snprintf(name, sizeof name, "%" PRId32, broker_id);
+    name[0] = is_cluster ? '\0' : name[0];
     struct client_call call = {.key = WIRE_KEY_DESCRIBE_CONFIGS,
-                               .target = CLIENT_TARGET_BROKER,
+                               .target = is_cluster ? CLIENT_TARGET_ANY : CLIENT_TARGET_BROKER,
                                .broker_id = broker_id,
                                .is_repeatable = true};
     struct wire_describe_configs_request_resources resource = {.resource_type = RESOURCE_BROKER,

@@ -1,6 +1,6 @@
 /*
- * Changing settings: IncrementalAlterConfigs. Any broker stores those of topics, only broker N those of
- * broker N; so one call becomes one request for all topics and one for each broker.
+ * Changing settings: IncrementalAlterConfigs. Any broker stores those of topics and of the whole cluster, only
+ * broker N those of broker N; so one call becomes one request for all topics and one for each broker.
  * Invariant: every row of the results is answered exactly once, or keeps saying that it was not.
  */
 #include "client/client.h"
@@ -50,7 +50,8 @@ static bool is_complete(const struct klamm_alteration *alteration)
             return false;
         }
     }
-    return alteration->topic != NULL ? alteration->topic[0] != '\0' : alteration->broker_id >= 0;
+    return alteration->topic != NULL ? alteration->topic[0] != '\0'
+                                     : alteration->broker_id >= KLAMM_ALL_BROKERS;
 }
 
 static int make_rows(struct altering *a, struct klamm_error *err)
@@ -128,6 +129,7 @@ static void put_resources(const struct altering *a, struct range range, struct a
         } else {
             char name[16];
             snprintf(name, sizeof name, "%" PRId32, alteration->broker_id);
+            name[0] = alteration->broker_id == KLAMM_ALL_BROKERS ? '\0' : name[0];
             resource->resource_type = RESOURCE_BROKER;
             resource->resource_name = slice_str(arena_str(arena, slice_str(name)));
         }
@@ -174,9 +176,9 @@ static int send_range(struct altering *a, struct range range, struct klamm_error
     struct wire_incremental_alter_configs_response response;
     struct klamm_error failure = {0};
     struct arena arena;
-    bool is_topics = first->topic[0] != '\0';
+    bool is_anyones = first->topic[0] != '\0' || first->partition == KLAMM_ALL_BROKERS;
     struct client_call call = {.key = WIRE_KEY_INCREMENTAL_ALTER_CONFIGS,
-                               .target = is_topics ? CLIENT_TARGET_ANY : CLIENT_TARGET_BROKER,
+                               .target = is_anyones ? CLIENT_TARGET_ANY : CLIENT_TARGET_BROKER,
                                .broker_id = first->partition,
                                .deadline_ms = a->deadline_ms,
                                .is_repeatable = true,

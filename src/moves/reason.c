@@ -25,8 +25,8 @@ static const char *const texts[] = {
 static const char *const helps[] = {
     [MOVES_REASON_NONE] = "",
     [MOVES_REASON_SLOT] =
-        "Wait, raise klamm.moves.max.in.per.broker, .out.per.broker, .per.cluster or "
-        ".bytes.in.flight, or let it go first: `klamm moves set --job NAME --priority repair`.",
+        "Wait, let more run: `klamm moves limits --in-per-broker N`, or let it go "
+        "first: `klamm moves set --job NAME --priority repair`.",
     [MOVES_REASON_TARGET_DOWN] = "Start the broker: the copy goes on where it was. Or give up: "
                                  "`klamm moves cancel --broker ID`.",
     [MOVES_REASON_DISK_FULL] = "Make room on the target and restart its broker. Or choose another: "

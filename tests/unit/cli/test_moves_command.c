@@ -6,8 +6,8 @@
 static void each_action_has_a_help_with_examples(void **state)
 {
     struct cli_fixture *x = *state;
-    static const char *const actions[] = {"submit", "status", "pause", "resume",
-                                          "cancel", "set",    "undo",  "history"};
+    static const char *const actions[] = {"submit", "status", "pause",   "resume", "cancel",
+                                          "set",    "undo",   "history", "limits"};
     cli_run(x, cli_moves_run, "--help");
     assert_int_equal(x->exit_code, 0);
     for (size_t i = 0; i < ARRAY_LEN(actions); i++) {
@@ -53,6 +53,11 @@ static void wrong_usage_gives_2(void **state)
         "undo",
         "undo @P --job j1",
         "history @P",
+        "limits --in-per-broker 0",
+        "limits --out-per-broker -1",
+        "limits --per-cluster 2147483648",
+        "limits --bytes-in-flight 0",
+        "limits --bytes-in-flight many",
         "submit @P --priority first",
         "submit @P --job 0123456789012345678901234567890123456789012345678",
     };
@@ -126,8 +131,8 @@ static void missing_rights_are_told(void **state)
 static void stock_controllers_have_no_queue(void **state)
 {
     struct cli_fixture *x = *state;
-    static const char *const lines[] = {"pause --all", "resume --job j1", "history",
-                                        "set --all --throttle 5MB", "undo --job j1"};
+    static const char *const lines[] = {"pause --all", "resume --job j1",          "history",
+                                        "limits",      "set --all --throttle 5MB", "undo --job j1"};
     x->cluster->is_stock = true;
     for (size_t i = 0; i < ARRAY_LEN(lines); i++) {
         char *line = xasprintf("%s --bootstrap-server @B", lines[i]);

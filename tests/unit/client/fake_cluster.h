@@ -27,12 +27,13 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#define FAKE_BROKERS    6
-#define FAKE_TOPICS     4
-#define FAKE_PARTITIONS 3
-#define FAKE_IDS        8
-#define FAKE_SETTINGS   64
-#define FAKE_JOBS       4
+#define FAKE_BROKERS     6
+#define FAKE_TOPICS      4
+#define FAKE_PARTITIONS  3
+#define FAKE_IDS         8
+#define FAKE_SETTINGS    64
+#define FAKE_JOBS        4
+#define FAKE_ALL_BROKERS "<all>" /* owner of the settings of the whole cluster */
 
 struct fake_ids {
     int32_t list[FAKE_IDS];
@@ -598,6 +599,25 @@ static inline void fake_log_dirs(struct fake_request *q)
     }
 }
 
+/* What is set for the whole cluster. */
+static inline void fake_cluster_configs(struct fake_request *q,
+                                        struct wire_describe_configs_response_results *result)
+{
+    struct fake_cluster *f = q->cluster;
+    result->configs = fake_array(q, FAKE_SETTINGS, sizeof *result->configs);
+    result->configs_count = 0;
+    for (int32_t i = 0; i < FAKE_SETTINGS; i++) {
+        if (strcmp(f->settings[i].owner, FAKE_ALL_BROKERS) == 0) {
+            struct wire_describe_configs_response_results_configs *config =
+                &result->configs[result->configs_count++];
+            wire_describe_configs_response_results_configs_init(config);
+            config->name = slice_str(f->settings[i].name);
+            config->value = slice_str(f->settings[i].value);
+            config->config_source = 3;
+        }
+    }
+}
+
 static inline void fake_configs(struct fake_request *q)
 {
     const struct wire_describe_configs_request *m = q->body;
@@ -615,6 +635,9 @@ static inline void fake_configs(struct fake_request *q)
         configs[i].name = slice_str(i == 0 ? "retention.ms" : "cleanup.policy");
         configs[i].value = slice_str(i == 0 ? "1000" : "delete");
         configs[i].config_source = i == 0 ? 1 : 5;
+    }
+    if (result.resource_type == 4 && result.resource_name.len == 0) {
+        fake_cluster_configs(q, &result);
     }
     r.results = &result;
     r.results_count = 1;
@@ -654,17 +677,18 @@ fake_alter_settings_of(struct fake_request *q,
     struct fake_cluster *f = q->cluster;
     char id[16];
     snprintf(id, sizeof id, "%d", q->broker->id);
-    bool is_served = asked->resource_type == 2 ? fake_topic_find(f, asked->resource_name) != NULL
-                                               : slice_equal_str(asked->resource_name, id);
+    bool is_cluster = asked->resource_type == 4 && asked->resource_name.len == 0;
+    struct slice owner = is_cluster ? slice_str(FAKE_ALL_BROKERS) : asked->resource_name;
+    bool is_served = asked->resource_type == 2
+                         ? fake_topic_find(f, asked->resource_name) != NULL
+                         : is_cluster || slice_equal_str(asked->resource_name, id);
     if (!is_served || f->settings_code != 0) {
         return is_served ? f->settings_code : KERR_UNKNOWN_TOPIC_OR_PARTITION;
     }
     for (int32_t i = 0; i < asked->configs_count; i++) {
-        struct fake_setting *held =
-            fake_setting_find(f, asked->resource_name, asked->configs[i].name);
+        struct fake_setting *held = fake_setting_find(f, owner, asked->configs[i].name);
         if (asked->configs[i].config_operation == 0) {
-            fake_setting_put(f, asked->resource_name, asked->configs[i].name,
-                             asked->configs[i].value);
+            fake_setting_put(f, owner, asked->configs[i].name, asked->configs[i].value);
         } else if (held != NULL) {
             held->owner[0] = '\0';
         }

@@ -110,6 +110,28 @@ static void refusals_carry_the_servers_words(void **state)
     klamm_alter_results_free(results);
 }
 
+/* Any broker keeps them. */
+static void settings_of_the_whole_cluster_are_set_and_read(void **state)
+{
+    struct fake_fixture *x = *state;
+    struct klamm_setting_change change = {"klamm.moves.max.per.cluster", "7"};
+    struct klamm_alteration both[] = {
+        {.broker_id = KLAMM_ALL_BROKERS, .changes = &change, .change_count = 1},
+        {.broker_id = 2, .changes = &change, .change_count = 1}};
+    struct klamm_alter_results *results = NULL;
+    struct klamm_settings *settings = NULL;
+    assert_int_equal(klamm_alter_settings(x->client, both, 2, &results, &x->err), 0);
+    assert_int_equal(results->list[0].code, 0);
+    assert_int_equal(results->list[1].code, 0);
+    klamm_alter_results_free(results);
+    assert_int_equal(
+        klamm_describe_broker_settings(x->client, KLAMM_ALL_BROKERS, &settings, &x->err), 0);
+    assert_int_equal(settings->count, 1);
+    assert_string_equal(settings->list[0].name, "klamm.moves.max.per.cluster");
+    assert_string_equal(settings->list[0].value, "7");
+    klamm_settings_free(settings);
+}
+
 static void wrong_calls_send_nothing(void **state)
 {
     struct fake_fixture *x = *state;
@@ -119,7 +141,7 @@ static void wrong_calls_send_nothing(void **state)
         {{.broker_id = 1, .changes = &rate, .change_count = 1}, {.broker_id = 1}},
         {{.topic = "foo", .changes = &rate, .change_count = 1}, {.topic = "foo"}},
         {{.topic = ""}, {.broker_id = 1}},
-        {{.broker_id = -1}, {.broker_id = 1}},
+        {{.broker_id = -2}, {.broker_id = 1}},
         {{.broker_id = 1, .changes = &nameless, .change_count = 1}, {.broker_id = 2}},
     };
     struct klamm_alter_results *results = NULL;
@@ -140,6 +162,7 @@ int main(void)
         FAKE_TEST(null_takes_a_setting_away),
         FAKE_TEST(broker_that_is_gone_fails_alone),
         FAKE_TEST(refusals_carry_the_servers_words),
+        FAKE_TEST(settings_of_the_whole_cluster_are_set_and_read),
         FAKE_TEST(wrong_calls_send_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
