@@ -61,6 +61,7 @@ enum controller_role {
 struct controller_topic {
     char *name;
     int32_t version; /* newest one read or written */
+    bool is_broken;  /* it could not be read: the core does not know it */
     bool is_seen;    /* private to the comparison with the list of children */
     UT_hash_handle hh;
 };

@@ -26,6 +26,7 @@ struct controller_reading {
     char *name;
     bool is_running;
     bool is_gone;
+    bool is_broken;  /* gone for the core, but there */
     int32_t pending; /* answers due */
     struct model_topic node;
     bool has_partitions_node;
@@ -392,7 +393,8 @@ static void topic_armed(void *arg, const struct metastore_result *result)
     if (controller_pending_end(arg, &c, &item)) {
         struct controller_topic *t = topic_find(c, slice_str(name));
         if (t != NULL && result->err == 0 && result->stat.version > t->version) {
-            reading_start(c, READING_CHANGED, slice_str(name), 0);
+            /* Mended, it is as new to the core as at the load. */
+            reading_start(c, t->is_broken ? READING_LOAD : READING_CHANGED, slice_str(name), 0);
         }
     }
     free(name);
@@ -454,8 +456,9 @@ static void reading_over(struct controller *c, struct controller_reading *r)
 {
     struct controller_topic *t = topic_find(c, slice_str(r->name));
     c->readings_running--;
-    if (t != NULL && !r->is_gone) {
+    if (t != NULL && (!r->is_gone || r->is_broken)) {
         bool is_first = t->version < 0;
+        t->is_broken = r->is_broken;
         t->version = MAX(t->version, r->node.version);
         if (is_first) {
             topic_arm(c, t);
@@ -532,7 +535,8 @@ static void node_read(void *arg, const struct metastore_result *result)
         r->is_gone = true;
     } else if (metastore_topic_decode(result->data, slice_str(r->name), &r->node, &em) != 0) {
         unreadable(c, "topic", r->name, &em);
-        r->is_gone = true;
+        r->is_gone = r->is_broken = true;
+        r->node.version = result->stat.version;
     } else {
         r->node.version = result->stat.version;
         if (r->why == READING_LOAD) {

@@ -25,6 +25,18 @@ static void a_broken_topic_is_left_out_and_told(void **state)
     int32_t id = cluster_controller(k);
     cluster_kill(k, id);
     assert_int_not_equal(cluster_wait_controller(k), id);
+    cluster_run(k, 1000);
+    const char *mended =
+        "{\"version\":2,\"partitions\":{\"0\":[2,1]},\"adding_replicas\":{\"0\":[2]},"
+        "\"removing_replicas\":{}}";
+    int32_t left = cluster_controller(k);
+    for (int32_t i = 0; i < 2; i++) { /* broken in another way first */
+        assert_int_equal(
+            cluster_change(k, METASTORE_SET, "/brokers/topics/bad", i == 0 ? "{again" : mended), 0);
+        cluster_run(k, 1000);
+    }
+    struct control_request list = {.kind = CONTROL_LIST_REASSIGNMENTS, .list = {.wants_all = true}};
+    assert_string_equal(cluster_request(k, left, &list), "bad-0;");
     cluster_free(k);
 }
 
