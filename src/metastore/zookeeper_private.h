@@ -82,6 +82,7 @@ struct metastore_zk_session {
     bool has_progress;   /* the library called back */
     int root_rc;         /* what making the chroot answered, when not plainly good */
     int64_t root_due_ms; /* when it is tried again */
+    int64_t lost_ms;     /* when the connection was lost; 0 = it was not, or that is told */
     int trouble_rc;      /* what was told last; ZOK = nothing since READY */
 
     /* Calls in the order they were made: first those in sent, then returned, then waiting. */

@@ -49,6 +49,25 @@ static void trouble(struct metastore_zk_session *s, int rc, const char *what)
     }
 }
 
+/* A server that knows less than the session has seen refuses it without a word: one that lost its data,
+ * say. That looks like servers that are away, but lasts. */
+static void tell_refused(struct metastore_zk_session *s)
+{
+    int64_t away_ms = env_now_ms(s->base.env) - s->lost_ms;
+    if (s->phase != METASTORE_ZK_CONNECTING || !s->was_ready || s->lost_ms == 0 ||
+        away_ms < 2 * s->timeout_ms || s->factory->on_trouble == NULL) {
+        return;
+    }
+    s->lost_ms = 0;
+    struct errmsg em = {""};
+    (void)errmsg_set(
+        &em, E_SYSTEM,
+        "ZooKeeper %s%s: no server has taken the session for %lld ms; one that answers "
+        "others, but not us, has lost data",
+        s->factory->hosts, s->factory->chroot, (long long)away_ms);
+    s->factory->on_trouble(s->factory->arg, em.text);
+}
+
 /* ---- the chroot ---- */
 
 static void session_ready(struct metastore_zk_session *s);
@@ -144,6 +163,7 @@ static void session_disconnected(struct metastore_zk_session *s)
 {
     bool was_told = s->phase == METASTORE_ZK_READY;
     s->phase = METASTORE_ZK_CONNECTING;
+    s->lost_ms = env_now_ms(s->base.env);
     metastore_zk_hosts_look_up(s);
     if (was_told) {
         tell(s, METASTORE_DISCONNECTED);
@@ -309,6 +329,7 @@ static void drive(struct metastore_zk_session *s, int events)
     }
     if (!s->is_expiring) {
         drive_hosts(s);
+        tell_refused(s);
     }
     if (!s->is_closed) {
         drive_calls(s);
