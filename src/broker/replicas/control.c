@@ -197,6 +197,9 @@ static int apply_order(struct replicas *r, const struct order *o)
     bool is_applied;
     bool is_id_stored;
     int err = replica_accept_leader_and_isr(&claim, &is_applied, &is_id_stored);
+    if (p != NULL) {
+        p->is_foreign = err == -E_ID_MISMATCH;
+    }
     if (p != NULL && claim.is_member && (err == 0 || err == -E_STALE)) {
         note_named(p);
     }
@@ -372,8 +375,8 @@ static int16_t stop_one(struct replicas *r, struct slice topic, int32_t index, i
                         bool is_deleted)
 {
     struct replicas_partition *p = replicas_partition_find(r, topic, index);
-    if (p == NULL) {
-        return KERR_NONE;
+    if (p == NULL || p->is_foreign) {
+        return KERR_NONE; /* nothing of what is meant is here */
     }
     bool is_offline = p->log == NULL || r->dirs[p->dir].is_offline;
     int err = replica_accept_stop(is_offline, p->core.state.leader_epoch, epoch);

@@ -151,6 +151,7 @@ struct replicas_partition {
     int32_t dir;
     int32_t told_by;       /* epoch of the controller whose LeaderAndIsr named it last; -1 = none */
     int64_t told_to;       /* our registration then */
+    bool is_foreign;       /* the controller means another topic of that name */
     struct list_node link; /* in replicas->all */
     uint32_t round;        /* the housekeeping round that saw it last */
     struct list parked;    /* struct replicas_append, in order of required_offset */

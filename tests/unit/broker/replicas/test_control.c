@@ -70,6 +70,25 @@ static void other_topic_id_gets_103(void **state)
     world_free(w);
 }
 
+/* The other topic of that name is deleted: what is here is not of it. */
+static void deletion_of_another_topic_of_that_name_keeps_the_log(void **state)
+{
+    (void)state;
+    struct world *w = one_broker();
+    struct world_partition *p = world_create(w, "orders", 0, both, 2);
+    struct replicas_partition_info info;
+    p->leader_epoch++;
+    p->topic_id.bytes[15] ^= 1;
+    assert_int_equal(world_send(w, 1, p), KERR_INCONSISTENT_TOPIC_ID);
+    assert_int_equal(world_stop_replica(w, 1, p, true, -2), KERR_NONE);
+    assert_true(replicas_partition_get(world_replicas(w, 1), slice_str("orders"), 0, &info));
+    p->topic_id.bytes[15] ^= 1;
+    assert_int_equal(world_send(w, 1, p), KERR_NONE);
+    assert_int_equal(world_stop_replica(w, 1, p, true, -2), KERR_NONE);
+    assert_false(replicas_partition_get(world_replicas(w, 1), slice_str("orders"), 0, &info));
+    world_free(w);
+}
+
 /* A name that is no topic name must not become a path. */
 static void bad_topic_name_gets_17(void **state)
 {
@@ -222,6 +241,7 @@ int main(void)
         cmocka_unit_test(stale_and_equal_leader_epochs_get_11),
         cmocka_unit_test(broker_outside_the_replica_set_gets_3),
         cmocka_unit_test(other_topic_id_gets_103),
+        cmocka_unit_test(deletion_of_another_topic_of_that_name_keeps_the_log),
         cmocka_unit_test(bad_topic_name_gets_17),
         cmocka_unit_test(request_for_an_earlier_broker_gets_77),
         cmocka_unit_test(old_controller_gets_11_everywhere),
