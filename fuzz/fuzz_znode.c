@@ -152,9 +152,10 @@ static bool convert_controller_epoch(struct slice in, struct buf *out)
 static bool convert_cluster_id(struct slice in, struct buf *out)
 {
     char *id = NULL;
-    bool is_good = metastore_cluster_id_decode(in, &id, NULL) == 0;
+    bool is_remade = false;
+    bool is_good = metastore_cluster_id_decode(in, &id, &is_remade, NULL) == 0;
     if (is_good) {
-        metastore_cluster_id_encode(out, slice_str(id));
+        metastore_cluster_id_encode(out, slice_str(id), is_remade);
     }
     free(id);
     return is_good;

@@ -113,12 +113,19 @@ static bool hook_endpoint(void *arg, int32_t id, const char **ret_host, uint16_t
     return true;
 }
 
+static void strays_look(struct broker *b)
+{
+    struct broker_strays_source from = {.metastore = b->metastore,
+                                        .is_remade = broker_session_is_remade(b->session)};
+    broker_strays_start(b->strays, &from);
+}
+
 /* Inside a request: only timers are set. */
 static void hook_controller_changed(void *arg)
 {
     struct broker *b = arg;
     if (b->metastore != NULL && b->epoch >= 0 && b->phase != PHASE_CLOSING) {
-        broker_strays_start(b->strays, b->metastore);
+        strays_look(b);
     }
 }
 
@@ -323,7 +330,7 @@ static void on_registered(void *arg, int64_t epoch)
         return; /* logs are being closed: nothing is served under the new epoch */
     }
     controller_link_set_epoch(b->controller, epoch);
-    broker_strays_start(b->strays, b->metastore);
+    strays_look(b);
     store_start(b);
     check_ready(b);
 }
@@ -342,6 +349,16 @@ static void on_lost(void *arg)
     store_stop(b);
     b->metastore = NULL;
     settings_detach(b->settings);
+}
+
+static void on_emptied(void *arg, const char *cluster_id)
+{
+    char *line = xasprintf(BROKER_LOG_WARNING
+                           "the metastore has lost what it knew of cluster %s: its topics are gone "
+                           "there; their logs are kept here",
+                           cluster_id);
+    tell(arg, line);
+    free(line);
 }
 
 static void on_id_held(void *arg, const char *text)
@@ -667,6 +684,7 @@ static void session_start(struct broker *b)
         .registered = on_registered,
         .lost = on_lost,
         .held = on_id_held,
+        .emptied = on_emptied,
         .failed = on_session_failed,
     };
     b->session = broker_session_new(&config, &events);

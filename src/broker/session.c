@@ -38,6 +38,7 @@ struct broker_session {
     int32_t root;               /* ROOTS: the one being made */
     int64_t earlier_session_id; /* our own, expired; 0 = none */
     char *cluster_id;           /* from CHECKING on; NULL before */
+    bool is_remade;             /* with cluster_id */
     int64_t give_up_ms;         /* CHECKING, REGISTERING: until then a stranger's node may expire */
     bool is_held_told;          /* that a stranger's node is waited for */
     struct env_timer retry;
@@ -123,16 +124,17 @@ static void cluster_created(void *arg, const struct metastore_result *result)
     }
 }
 
-/* The first broker names the cluster: as its directories say, else at random. */
+/* The first broker names the cluster: as it was known before, to us or to the directories, else at
+ * random. */
 static void cluster_create(struct broker_session *s)
 {
+    const char *known = s->cluster_id != NULL ? s->cluster_id : s->config.cluster_id;
     char text[UUID_TEXT_SIZE];
     struct buf json;
     struct env *env = s->config.env;
     uuid_format(uuid_from_random(env_random_u64(env), env_random_u64(env)), text);
     buf_init(&json);
-    metastore_cluster_id_encode(
-        &json, slice_str(s->config.cluster_id != NULL ? s->config.cluster_id : text));
+    metastore_cluster_id_encode(&json, slice_str(known != NULL ? known : text), known != NULL);
     struct metastore_op op = {.kind = METASTORE_CREATE,
                               .path = slice_str(METASTORE_CLUSTER_ID),
                               .data = buf_slice(&json)};
@@ -156,13 +158,16 @@ static void cluster_read_done(void *arg, const struct metastore_result *result)
         retry_later(s);
         return;
     }
-    if (metastore_cluster_id_decode(result->data, &id, &em) < 0) {
+    if (metastore_cluster_id_decode(result->data, &id, &s->is_remade, &em) < 0) {
         errmsg_prefix(&em, "%s", METASTORE_CLUSTER_ID);
         fail(s, em.text);
         return;
     }
     free(s->cluster_id);
     s->cluster_id = id;
+    if (s->is_remade && s->events.emptied != NULL) {
+        s->events.emptied(s->events.arg, id);
+    }
     s->step = STEP_CHECKING;
     s->give_up_ms = env_now_ms(s->config.env) + 2 * s->config.timeout_ms;
     s->is_held_told = false;
@@ -306,6 +311,11 @@ void broker_session_register(struct broker_session *s)
     s->give_up_ms = env_now_ms(s->config.env) + 2 * s->config.timeout_ms;
     s->is_held_told = false;
     node_create(s);
+}
+
+bool broker_session_is_remade(const struct broker_session *s)
+{
+    return s->is_remade;
 }
 
 /* ---- replicas that are to be named again ---- */

@@ -29,6 +29,9 @@ struct broker_session_events {
     /* Another session holds the id, before connected or after register; it is waited for, which the
      * text says. May be NULL. */
     void (*held)(void *arg, const char *text);
+    /* The metastore has lost what it knew of the cluster, which was there before; told when that is
+     * found, before connected. May be NULL. */
+    void (*emptied)(void *arg, const char *cluster_id);
     /* It cannot go on: the id is taken by a living broker, a stored cluster id cannot be read. */
     void (*failed)(void *arg, const char *reason);
 };
@@ -47,6 +50,8 @@ struct broker_session *broker_session_new(const struct broker_session_config *co
 /* Registers; called once after each connected. While another session still holds the id, it waits for
  * that one to expire, up to twice the session time-out. */
 void broker_session_register(struct broker_session *s);
+/* What the metastore says of topics began after it had lost what it knew. From connected on. */
+bool broker_session_is_remade(const struct broker_session *s);
 /* Writes the notification that a log directory failed: the controller names all our replicas again, and
  * learns from the answers which are offline. Does nothing while there is no session: the next controller
  * names them anyway. */

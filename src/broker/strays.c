@@ -36,6 +36,7 @@ struct stray {
 struct broker_strays {
     struct broker_strays_config config;
     struct metastore *metastore; /* NULL while stopped */
+    bool is_remade;
     struct env_timer timer;
     int round;       /* 1 or 2 */
     bool is_reading; /* a read is out */
@@ -98,8 +99,12 @@ static void round_due(void *arg)
 static enum evidence evidence_of(const struct broker_strays *s, const struct stray *stray,
                                  const struct model_topic *topic)
 {
-    if (!uuid_is_zero(stray->topic_id) && !uuid_is_zero(topic->id) &&
-        !uuid_equal(stray->topic_id, topic->id)) {
+    bool has_ids = !uuid_is_zero(stray->topic_id) && !uuid_is_zero(topic->id);
+    bool is_same = has_ids && uuid_equal(stray->topic_id, topic->id);
+    if (s->is_remade && !is_same) {
+        return EVIDENCE_NONE;
+    }
+    if (has_ids && !is_same) {
         return EVIDENCE_ID;
     }
     if (stray->partition < topic->partition_count &&
@@ -238,14 +243,15 @@ struct broker_strays *broker_strays_new(const struct broker_strays_config *confi
     return s;
 }
 
-void broker_strays_start(struct broker_strays *s, struct metastore *m)
+void broker_strays_start(struct broker_strays *s, const struct broker_strays_source *from)
 {
-    if (s->metastore == m && s->is_reading) {
+    if (s->metastore == from->metastore && s->is_reading) {
         s->is_again = true;
         return;
     }
     broker_strays_stop(s);
-    s->metastore = m;
+    s->metastore = from->metastore;
+    s->is_remade = from->is_remade;
     begin(s);
 }
 

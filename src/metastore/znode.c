@@ -15,14 +15,15 @@
 
 /* ---- cluster id ---- */
 
-void metastore_cluster_id_encode(struct buf *b, struct slice id)
+void metastore_cluster_id_encode(struct buf *b, struct slice id, bool is_remade)
 {
     buf_put_str(b, "{\"version\":\"1\",\"id\":");
     metastore_json_put_text(b, id);
-    buf_put_str(b, "}");
+    buf_put_str(b, is_remade ? ",\"klamm_remade\":true}" : "}");
 }
 
-int metastore_cluster_id_decode(struct slice json, char **ret_id, struct errmsg *em)
+int metastore_cluster_id_decode(struct slice json, char **ret_id, bool *ret_is_remade,
+                                struct errmsg *em)
 {
     json_t *root;
     int err = metastore_json_parse(json, &root, em);
@@ -37,6 +38,7 @@ int metastore_cluster_id_decode(struct slice json, char **ret_id, struct errmsg 
     if (err == 0) {
         free(*ret_id);
         *ret_id = slice_dup(id);
+        *ret_is_remade = json_is_true(json_object_get(root, "klamm_remade"));
     }
     json_decref(root);
     return err;

@@ -16,10 +16,12 @@
 #include "model/cluster.h"
 #include "model/ibp.h"
 
-/* /cluster/id */
-void metastore_cluster_id_encode(struct buf *b, struct slice id);
+/* /cluster/id. is_remade, an extra key: the id is that of a cluster which was there before, and the
+ * metastore has lost what it knew of it. */
+void metastore_cluster_id_encode(struct buf *b, struct slice id, bool is_remade);
 /* *ret_id: heap. */
-int metastore_cluster_id_decode(struct slice json, char **ret_id, struct errmsg *em) MUST_CHECK;
+int metastore_cluster_id_decode(struct slice json, char **ret_id, bool *ret_is_remade,
+                                struct errmsg *em) MUST_CHECK;
 
 /* /controller: written as version 2, read as 1 and 2. */
 struct metastore_controller {

@@ -23,6 +23,7 @@ struct scene {
     struct broker_strays *strays;
     int32_t lines;
     int32_t rooms;
+    bool is_remade;
 };
 
 static void on_line(void *arg, const char *line)
@@ -53,6 +54,12 @@ static void stop_role(struct bench *b)
     assert_int_equal(replicas_stop_replica(b->replicas, &req, 4, &b->arena, &resp), 0);
 }
 
+static void look(struct scene *s)
+{
+    struct broker_strays_source from = {.metastore = s->bench.session, .is_remade = s->is_remade};
+    broker_strays_start(s->strays, &from);
+}
+
 static void scene_start(struct scene *s)
 {
     *s = (struct scene){0};
@@ -68,7 +75,7 @@ static void scene_start(struct scene *s)
                                           .log = on_line,
                                           .log_arg = s};
     s->strays = broker_strays_new(&config);
-    broker_strays_start(s->strays, s->bench.session);
+    look(s);
 }
 
 static void scene_stop(struct scene *s)
@@ -131,6 +138,21 @@ static void other_topic_id_is_evidence(void **state)
     bench_run(&s.bench, 42000);
     assert_false(is_hosted(&s));
     assert_int_equal(s.rooms, 1); /* for the replica of that other topic */
+    scene_stop(&s);
+}
+
+/* The topic was made anew after the metastore was emptied: the log is of the one before. */
+static void topic_id_of_a_metastore_that_was_emptied_is_no_evidence(void **state)
+{
+    (void)state;
+    struct scene s;
+    scene_start(&s);
+    broker_strays_stop(s.strays);
+    s.is_remade = true;
+    look(&s);
+    write_topic(&s, bench_uuid(2), BENCH_OTHER, true);
+    bench_run(&s.bench, 60000);
+    assert_true(is_hosted(&s));
     scene_stop(&s);
 }
 
@@ -205,7 +227,7 @@ static void role_of_an_earlier_controller_does_not_count(void **state)
     bench_run(&s.bench, 60000);
     assert_true(is_hosted(&s));
     assert_int_equal(replicas_check_controller(s.bench.replicas, 2, s.bench.epoch), 0);
-    broker_strays_start(s.strays, s.bench.session);
+    look(&s);
     bench_run(&s.bench, 39000);
     assert_true(is_hosted(&s));
     bench_run(&s.bench, 3000);
@@ -222,7 +244,7 @@ static void role_of_an_earlier_registration_does_not_count(void **state)
     write_topic(&s, bench_uuid(1), BENCH_OTHER, true);
     name_replica(&s);
     s.bench.epoch++;
-    broker_strays_start(s.strays, s.bench.session);
+    look(&s);
     bench_run(&s.bench, 42000);
     assert_false(is_hosted(&s));
     scene_stop(&s);
@@ -265,7 +287,7 @@ static void another_start_begins_anew(void **state)
         bench_run(&s.bench, 9999);
         for (int k = 0; k < 40; k++) {
             (void)sim_world_step(s.bench.world);
-            broker_strays_start(s.strays, s.bench.session);
+            look(&s);
         }
     }
     assert_true(is_hosted(&s));
@@ -284,7 +306,7 @@ static void lost_session_forgets_what_was_seen(void **state)
     broker_strays_stop(s.strays);
     bench_run(&s.bench, 60000);
     assert_true(is_hosted(&s));
-    broker_strays_start(s.strays, s.bench.session);
+    look(&s);
     bench_run(&s.bench, 39000);
     assert_true(is_hosted(&s));
     bench_run(&s.bench, 3000);
@@ -297,6 +319,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(other_replica_list_on_two_readings_is_evidence),
         cmocka_unit_test(other_topic_id_is_evidence),
+        cmocka_unit_test(topic_id_of_a_metastore_that_was_emptied_is_no_evidence),
         cmocka_unit_test(missing_topic_is_no_evidence),
         cmocka_unit_test(assigned_replica_stays),
         cmocka_unit_test(evidence_must_hold_over_both_readings),

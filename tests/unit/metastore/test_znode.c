@@ -37,18 +37,28 @@ static void cluster_id_keeps_its_text_version(void **state)
     (void)state;
     struct buf b;
     buf_init(&b);
-    metastore_cluster_id_encode(&b, slice_str("ZGVmYXVsdC1jbHVzdGVyLg"));
+    metastore_cluster_id_encode(&b, slice_str("ZGVmYXVsdC1jbHVzdGVyLg"), false);
     assert_encoded(&b, "{\"version\":\"1\",\"id\":\"ZGVmYXVsdC1jbHVzdGVyLg\"}");
     struct errmsg em;
     char *id = NULL;
-    assert_int_equal(
-        metastore_cluster_id_decode(
-            slice_str(" {\"id\": \"abc\", \"new\": [1], \"version\": \"1\"}"), &id, &em),
-        0);
+    bool is_remade = true;
+    assert_int_equal(metastore_cluster_id_decode(
+                         slice_str(" {\"id\": \"abc\", \"new\": [1], \"version\": \"1\"}"), &id,
+                         &is_remade, &em),
+                     0);
     assert_string_equal(id, "abc");
-    assert_error(metastore_cluster_id_decode(slice_str("{\"version\":\"1\"}"), &id, &em),
-                 E_MALFORMED, em, "'id' is missing");
+    assert_false(is_remade);
+    assert_error(
+        metastore_cluster_id_decode(slice_str("{\"version\":\"1\"}"), &id, &is_remade, &em),
+        E_MALFORMED, em, "'id' is missing");
     assert_string_equal(id, "abc");
+    buf_clear(&b);
+    metastore_cluster_id_encode(&b, slice_str(id), true);
+    assert_encoded(&b, "{\"version\":\"1\",\"id\":\"abc\",\"klamm_remade\":true}");
+    assert_int_equal(metastore_cluster_id_decode(
+                         slice_str("{\"id\":\"abc\",\"klamm_remade\":true}"), &id, &is_remade, &em),
+                     0);
+    assert_true(is_remade);
     free(id);
     buf_deinit(&b);
 }
