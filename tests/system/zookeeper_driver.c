@@ -39,7 +39,7 @@ struct driver {
     struct env *env;
     struct env_fd_watch *input;
     struct session sessions[SESSIONS_MAX];
-    char line[4096];
+    char line[2 << 20]; /* a node as large as ZooKeeper takes */
     size_t line_len;
 };
 

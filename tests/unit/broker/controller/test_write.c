@@ -87,6 +87,30 @@ static void a_state_whose_parent_is_left_over_is_created(void **state)
     cluster_free(k);
 }
 
+/* The others are written on, and the controller stays; also the next one. */
+static void a_state_that_cannot_be_read_is_left_alone(void **state)
+{
+    (void)state;
+    struct cluster *k = cluster_new(2, 9);
+    int32_t id = cluster_wait_controller(k);
+    cluster_run(k, 1000);
+    assert_string_equal(cluster_create(k, id, "t", 3, first_two()), "0;");
+    assert_int_equal(
+        cluster_change(k, METASTORE_SET, "/brokers/topics/t/partitions/1/state", "not-json"), 0);
+    assert_string_equal(shrink_all(k, id, 3), "0;3;0;");
+    assert_true(controller_is_active(k->brokers[id].controller));
+    assert_non_null(strstr(cluster_text(&k->log), "t-1 is left alone: its state "));
+    cluster_kill(k, id);
+    int32_t next = cluster_wait_controller(k);
+    assert_int_not_equal(next, id);
+    cluster_start(k, id);
+    cluster_run(k, 5000);
+    assert_true(controller_is_active(k->brokers[next].controller));
+    assert_string_equal(cluster_node(k, "/brokers/topics/t/partitions/1/state"), "not-json");
+    assert_string_equal(cluster_create(k, next, "u", 1, first_two()), "0;");
+    cluster_free(k);
+}
+
 static void left_over_settings_are_replaced(void **state)
 {
     (void)state;
@@ -151,6 +175,49 @@ static void a_node_too_large_is_refused_alone(void **state)
     cluster_free(k);
 }
 
+/* Asks for [2,3] for `count` partitions of t from `first` on. True when all get the same error. */
+static bool move_to_others(struct cluster *k, int32_t id, int32_t first, int32_t count,
+                           const char *error)
+{
+    static int32_t target[] = {2, 3};
+    struct control_alter_entry *entries = xalloc((size_t)count * sizeof *entries);
+    for (int32_t i = 0; i < count; i++) {
+        entries[i] = (struct control_alter_entry){.topic = slice_str("t"),
+                                                  .partition = first + i,
+                                                  .replicas = target,
+                                                  .replica_count = 2};
+    }
+    struct control_request request = {.kind = CONTROL_ALTER_REASSIGNMENTS,
+                                      .alter = {.entries = entries, .count = count}};
+    const char *text = cluster_request(k, id, &request);
+    bool is_same = strlen(text) == (size_t)count * strlen(error);
+    for (int32_t i = 0; is_same && i < count; i++) {
+        is_same = strncmp(text + (size_t)i * strlen(error), error, strlen(error)) == 0;
+    }
+    free(entries);
+    return is_same;
+}
+
+/* The rows of partitions that move are longer: what would not fit is refused, the moves that run go on. */
+static void moves_that_would_not_fit_are_refused_and_others_run(void **state)
+{
+    (void)state;
+    struct cluster *k = cluster_new(3, 8);
+    int32_t id = cluster_wait_controller(k);
+    cluster_run(k, 1000);
+    assert_string_equal(cluster_create(k, id, "t", 22000, first_two()), "0;");
+    assert_true(move_to_others(k, id, 0, 11000, "0;"));
+    size_t len = strlen(cluster_node(k, "/brokers/topics/t"));
+    assert_in_range(len, 700000, METASTORE_DATA_MAX);
+    assert_true(move_to_others(k, id, 11000, 11000, "-1;"));
+    assert_int_equal(strlen(cluster_node(k, "/brokers/topics/t")), len);
+    assert_true(move_to_others(k, id, 11000, 1, "0;"));
+    const char *text = cluster_node(k, "/brokers/topics/t");
+    assert_non_null(strstr(text, "\"11000\":[2,3,1]"));
+    assert_non_null(strstr(text, "\"11001\":[1,2]"));
+    cluster_free(k);
+}
+
 static void thousands_of_partitions_are_written_in_transactions(void **state)
 {
     (void)state;
@@ -168,9 +235,11 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_conflict_does_not_hold_up_the_others),
         cmocka_unit_test(a_state_whose_parent_is_left_over_is_created),
+        cmocka_unit_test(a_state_that_cannot_be_read_is_left_alone),
         cmocka_unit_test(left_over_settings_are_replaced),
         cmocka_unit_test(a_topic_node_changed_by_others_is_merged),
         cmocka_unit_test(a_node_too_large_is_refused_alone),
+        cmocka_unit_test(moves_that_would_not_fit_are_refused_and_others_run),
         cmocka_unit_test(thousands_of_partitions_are_written_in_transactions),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
