@@ -174,6 +174,22 @@ static bool plan_may_wait(const struct cluster *c)
            (!ibp_has(c->levels[0], IBP_REASSIGNMENTS) || !ibp_has(c->levels[1], IBP_REASSIGNMENTS));
 }
 
+/* What a dead controller told nobody to delete goes when brokers find that it is not theirs. */
+static bool is_tidy(const struct cluster *c)
+{
+    for (int32_t i = 0; c->options.crossed != NULL && i < c->broker_count; i++) {
+        struct replicas *replicas = broker_replicas(c->brokers[i].broker);
+        for (int32_t p = 0; p < c->partition_count; p++) {
+            struct replicas_partition_info info;
+            if (!ids_has(&c->topic.partitions[p].replicas, c->brokers[i].id) &&
+                replicas_partition_get(replicas, slice_str(CLUSTER_TOPIC), p, &info)) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
 bool cluster_is_settled(struct cluster *c)
 {
     if (cluster_crash_is_checked(c) || c->reads_due > 0 || (c->has_plan && !plan_may_wait(c)) ||
@@ -193,7 +209,7 @@ bool cluster_is_settled(struct cluster *c)
             return false;
         }
     }
-    return true;
+    return is_tidy(c);
 }
 
 /* ---- logs on disk ---- */

@@ -68,6 +68,7 @@ static struct cluster *cluster_new(const struct cluster_options *options)
             .cluster = c, .id = i + 1, .node = sim_node_new(c->world, name)};
         cluster_broker_start(&c->brokers[i]);
     }
+    cluster_clocks_skew(c);
     return c;
 }
 

@@ -186,6 +186,8 @@ void cluster_limits_end(struct cluster *c);
 /* crashes.c */
 void cluster_crashes_init(struct cluster *c);
 void cluster_crashes_free(struct cluster *c);
+/* With crashes at fault points the brokers' wall clocks are up to a day apart, too. */
+void cluster_clocks_skew(struct cluster *c);
 /* The broker's controller is at the point: whether its process ends. */
 bool cluster_crash_here(struct cluster_broker *b, const char *point);
 /* Lets the world run; a broker that ends at a fault point is killed before anything else happens. */

@@ -16,6 +16,7 @@
 #include <stdlib.h>
 
 #define CRASHES_MAX     6
+#define CLOCK_SKEW_MS   (24 * 3600 * 1000)
 #define LIST_VERSION    0
 #define LIST_TIMEOUT_MS 3000
 #define PRNG_SALT       0x6661756c74ULL
@@ -27,6 +28,14 @@ void cluster_crashes_init(struct cluster *c)
     struct cluster_crashes *k = &c->crashes;
     prng_init(&k->prng, c->options.seed ^ PRNG_SALT);
     k->favourite = (int32_t)prng_below(&k->prng, CONTROLLER_FAULT_POINTS);
+}
+
+void cluster_clocks_skew(struct cluster *c)
+{
+    for (int32_t i = 0; c->options.crossed != NULL && i < c->broker_count; i++) {
+        sim_node_skew_clock(c->brokers[i].node,
+                            prng_range(&c->crashes.prng, -CLOCK_SKEW_MS, CLOCK_SKEW_MS));
+    }
 }
 
 static int32_t point_index(const char *point)

@@ -47,6 +47,8 @@ bool sim_node_is_alive(const struct sim_node *n);
 void sim_node_crash(struct sim_node *n);
 /* As crash, and the disk loses what was not synced (see above). Peers notice later. */
 void sim_node_power_loss(struct sim_node *n);
+/* Its wall clock runs so far ahead of the others'. */
+void sim_node_skew_clock(struct sim_node *n, int64_t ms);
 /* Alive again with its disk. */
 void sim_node_start(struct sim_node *n);
 

@@ -285,6 +285,11 @@ void sim_node_power_loss(struct sim_node *n)
     sim_disk_lose_power(n);
 }
 
+void sim_node_skew_clock(struct sim_node *n, int64_t ms)
+{
+    n->clock_skew_ms = ms;
+}
+
 void sim_node_start(struct sim_node *n)
 {
     CHECKF(!n->is_alive, "%s is up already", n->name);
