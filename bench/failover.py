@@ -6,6 +6,7 @@ session of the dead controller (its /controller vanishes): what lies before is t
 """
 
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -28,11 +29,10 @@ def resident_mb(pid):
 class Cluster:
     """The brokers, from the system tests, and what happens to them."""
 
-    def __init__(self, programs, topics):
-        import servers  # the system tests' modules want to know the build
+    def __init__(self, programs, topics, make):
         self.programs = programs
         self.topics = topics
-        self.cluster = servers.ServerCluster(BROKERS, java=JAVA, **SETTINGS)
+        self.cluster = make(BROKERS, java=JAVA, **SETTINGS)
 
     def __enter__(self):
         return self
@@ -71,20 +71,47 @@ class Cluster:
         return ended - moments["killed"], moments["accepted"] - ended, moments["told"] - ended, memory
 
 
+def kill_again_and_again(programs, make, topics, runs):
+    taken = []
+    with Cluster(programs, topics, make) as cluster:
+        cluster.create()
+        for _ in range(runs):
+            taken.append(cluster.kill_controller())
+            cluster.settle()
+    return taken
+
+
+def figures(report, name, taken):
+    """Returns the times beyond the session's end."""
+    times = [max(accepted, told) for _, accepted, told, _ in taken]
+    report.figure("failover_%s" % name, times, "s")
+    report.figure("failover_session_%s" % name, [ended for ended, _, _, _ in taken], "s")
+    report.figure("failover_accept_%s" % name, [accepted for _, accepted, _, _ in taken], "s")
+    report.figure("failover_rss_%s" % name, [memory for _, _, _, memory in taken], "MB")
+    return times
+
+
+def beside_kafka(programs, report, ours, runs):
+    import kafka
+    kafka.Broker.jars, reason = kafka.fetch()
+    if reason is not None:
+        print("SKIPPED: Apache Kafka beside it: %s" % reason, file=sys.stderr)
+        return
+    try:
+        for name, topics in SIZES[:2]:
+            taken = kill_again_and_again(programs, kafka.Cluster, topics, runs)
+            theirs = figures(report, "kafka_%s" % name, taken)
+            report.ratio("failover_vs_kafka_%s" % name, [a / b for a, b in zip(ours[name], theirs)])
+    finally:
+        shutil.rmtree(os.path.dirname(kafka.Broker.jars), ignore_errors=True)
+
+
 def bench_failover(programs, report, runs):
     os.environ["KLAMM_BUILD"] = os.path.abspath(programs.build)
     sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "tests", "system"))
+    import servers  # it wants to know the build
     times = {}
     for name, topics in SIZES:
-        taken = []
-        with Cluster(programs, topics) as cluster:
-            cluster.create()
-            for _ in range(runs):
-                taken.append(cluster.kill_controller())
-                cluster.settle()
-        times[name] = [max(accepted, told) for _, accepted, told, _ in taken]
-        report.figure("failover_%s" % name, times[name], "s")
-        report.figure("failover_session_%s" % name, [ended for ended, _, _, _ in taken], "s")
-        report.figure("failover_accept_%s" % name, [accepted for _, accepted, _, _ in taken], "s")
-        report.figure("failover_rss_%s" % name, [memory for _, _, _, memory in taken], "MB")
+        times[name] = figures(report, name, kill_again_and_again(programs, servers.ServerCluster, topics, runs))
     report.ratio("failover_10x", [b / a for a, b in zip(times["10k"], times["100k"])])
+    beside_kafka(programs, report, times, runs)
