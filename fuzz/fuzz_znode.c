@@ -161,6 +161,16 @@ static bool convert_cluster_id(struct slice in, struct buf *out)
     return is_good;
 }
 
+/* Only read. */
+static bool convert_features(struct slice in, struct buf *out)
+{
+    (void)out;
+    bool is_outdated;
+    int err = metastore_features_check(in, IBP_NEWEST, &is_outdated, NULL);
+    CHECK(err <= 0);
+    return false;
+}
+
 static bool convert_log_dir_event(struct slice in, struct buf *out)
 {
     int32_t broker_id;
@@ -177,7 +187,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         convert_topic,        convert_state,         convert_broker,
         convert_config,       convert_config_change, convert_producer_block,
         convert_legacy_moves, convert_controller,    convert_controller_epoch,
-        convert_cluster_id,   convert_log_dir_event, convert_partitions};
+        convert_cluster_id,   convert_log_dir_event, convert_partitions,
+        convert_features};
     if (size == 0) {
         return 0;
     }

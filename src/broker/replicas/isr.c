@@ -321,7 +321,8 @@ static void fill_request(struct replicas *r, struct wire_alter_partition_request
         list_push_back(&r->isr_sent, &p->isr_link);
         p->isr_leader_epoch = p->core.state.leader_epoch;
         p->isr_partition_epoch = p->core.state.partition_epoch;
-        if (uuid_is_zero(p->topic_id)) {
+        /* An id that the metadata cache does not have means nothing to the present controller. */
+        if (uuid_is_zero(p->topic_id) || !r->hooks.has_topic_id(r->hooks.arg, p->topic_id)) {
             r->isr_version = MIN(r->isr_version, IBP_ALTER_PARTITION_NAMES_MAX);
         }
     }

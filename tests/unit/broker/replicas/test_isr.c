@@ -165,6 +165,24 @@ static void many_joins_take_few_requests(void **state)
     world_free(w);
 }
 
+/* The controller is of a level without ids. */
+static void topics_are_named_to_a_controller_without_ids(void **state)
+{
+    (void)state;
+    struct world *w = three_brokers(30000);
+    w->lacks_topic_ids = true;
+    struct world_partition *p = world_create(w, "orders", 0, two_three, 2);
+    append(w, p, 5);
+    restrict_isr(w, p);
+    world_await_isr(w, p, 2);
+    assert_int_equal(w->alter_version, 1);
+    w->lacks_topic_ids = false;
+    restrict_isr(w, p);
+    world_await_isr(w, p, 2);
+    assert_int_equal(w->alter_version, 3);
+    world_free(w);
+}
+
 /* ---- below 2.7-IV2 ---- */
 
 /* The test is the store. */
@@ -272,6 +290,7 @@ int main(void)
         cmocka_unit_test(refused_join_is_proposed_again_by_a_later_fetch),
         cmocka_unit_test(outdated_proposal_waits_for_the_controller),
         cmocka_unit_test(many_joins_take_few_requests),
+        cmocka_unit_test(topics_are_named_to_a_controller_without_ids),
         cmocka_unit_test(leader_of_an_old_level_stores_the_set_itself),
         cmocka_unit_test(refused_set_waits_for_the_controller),
         cmocka_unit_test(set_without_an_answer_is_stored_again),

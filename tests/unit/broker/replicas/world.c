@@ -484,6 +484,7 @@ static void answer_alter(struct world_broker *b, struct net_request *request,
     wire_alter_partition_response_init(&resp);
     resp.topics = topics;
     w->alter_requests++;
+    w->alter_version = header->api_version;
     for (int32_t t = 0; t < req->topics_count; t++) {
         const struct wire_alter_partition_request_topics_partitions *asked =
             &req->topics[t].partitions[0];

@@ -120,6 +120,7 @@ struct world {
     int32_t epoch_requests; /* OffsetForLeaderEpoch */
     int16_t fetch_version;  /* of the latest Fetch and ListOffsets that came */
     int16_t offsets_version;
+    int16_t alter_version; /* of the latest AlterPartition */
     int32_t controller_epoch;
 };
 
