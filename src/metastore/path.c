@@ -31,6 +31,7 @@ const char *const metastore_path_roots[] = {
     METASTORE_LOG_DIR_EVENTS,
     "/klamm",
     METASTORE_MOVES,
+    METASTORE_JOBS,
 };
 const int32_t metastore_path_root_count = (int32_t)ARRAY_LEN(metastore_path_roots);
 
@@ -150,4 +151,16 @@ bool metastore_path_is_valid(struct slice path)
         start = i + 1;
     }
     return true;
+}
+
+struct slice metastore_path_job(struct metastore_path *p, struct slice job)
+{
+    return path_topic(p, METASTORE_JOBS, job, "");
+}
+
+struct slice metastore_path_job_piece(struct metastore_path *p, struct slice job, int32_t piece)
+{
+    char suffix[16];
+    (void)snprintf(suffix, sizeof suffix, "/%d", piece);
+    return path_topic(p, METASTORE_JOBS, job, suffix);
 }

@@ -23,6 +23,7 @@
 #define METASTORE_PRODUCER_BLOCK   "/latest_producer_id_block"
 #define METASTORE_LOG_DIR_EVENTS   "/log_dir_event_notification"
 #define METASTORE_ISR_CHANGES      "/isr_change_notification"
+#define METASTORE_JOBS             "/klamm/jobs"  /* ours: the queue of moves */
 #define METASTORE_MOVES            "/klamm/moves" /* ours: when running moves began */
 #define METASTORE_FEATURE          "/feature"
 /* Prefixes of sequential nodes. */
@@ -51,6 +52,9 @@ struct slice metastore_path_topic_config(struct metastore_path *p, struct slice 
 struct slice metastore_path_broker_config(struct metastore_path *p, int32_t broker_id);
 /* A child of METASTORE_CONFIG_CHANGES, METASTORE_LOG_DIR_EVENTS or METASTORE_ISR_CHANGES. */
 struct slice metastore_path_child(struct metastore_path *p, const char *parent, struct slice name);
+/* A job of the queue of moves, and one of its pieces. */
+struct slice metastore_path_job(struct metastore_path *p, struct slice job);
+struct slice metastore_path_job_piece(struct metastore_path *p, struct slice job, int32_t piece);
 /* The ten digits at the end of a sequential node's name; -1 when there are none. */
 int64_t metastore_path_sequence(struct slice name);
 

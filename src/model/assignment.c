@@ -76,3 +76,12 @@ void assignment_reassign(const struct assignment *a, const struct ids *target,
     ids_deinit(&origin);
     ids_deinit(&leaving);
 }
+
+bool assignment_undoes_to(const struct assignment *a, const struct ids *list)
+{
+    struct ids undo = {0};
+    (void)assignment_undo_target(a, &undo);
+    bool is_it = ids_equal(&undo, list);
+    ids_deinit(&undo);
+    return is_it;
+}

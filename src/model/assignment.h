@@ -29,3 +29,5 @@ void assignment_reassign(const struct assignment *a, const struct ids *target,
 /* Where a cancel leads: the stored original when it has the members of the origin, else the origin.
  * Returns false when a stored original was there but had to be ignored. */
 bool assignment_undo_target(const struct assignment *a, struct ids *ret);
+/* An undo leads to this list. */
+bool assignment_undoes_to(const struct assignment *a, const struct ids *list);

@@ -84,6 +84,15 @@ bool ids_same_set(const struct ids *a, const struct ids *b)
     return ids_subset(a, b) && ids_subset(b, a);
 }
 
+int32_t ids_common_count(const struct ids *a, const struct ids *b)
+{
+    int32_t count = 0;
+    for (int32_t i = 0; i < a->count; i++) {
+        count += ids_has(b, a->list[i]);
+    }
+    return count;
+}
+
 bool ids_has_duplicate(const struct ids *ids)
 {
     for (int32_t i = 0; i < ids->count; i++) {

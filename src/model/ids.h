@@ -22,6 +22,7 @@ bool ids_has(const struct ids *ids, int32_t id);
 bool ids_equal(const struct ids *a, const struct ids *b);    /* order counts */
 bool ids_same_set(const struct ids *a, const struct ids *b); /* order does not */
 bool ids_subset(const struct ids *inner, const struct ids *outer);
+int32_t ids_common_count(const struct ids *a, const struct ids *b); /* of a that b has */
 bool ids_has_duplicate(const struct ids *ids);
 /* to := a without b, in a's order. to must not be a or b. */
 void ids_minus(struct ids *to, const struct ids *a, const struct ids *b);

@@ -39,8 +39,11 @@ struct model_job_move {
     int32_t partition;
     struct ids target;
     struct ids original; /* the list to which an undo leads */
-    int32_t marks;       /* enum model_job_mark */
-    int64_t started_ms;  /* wall clock; -1 = not yet */
+    struct ids
+        replaces; /* BEGUN for another move's sake: while the partition is not where that one was to
+                            go. Empty = not so */
+    int32_t marks;      /* enum model_job_mark */
+    int64_t started_ms; /* wall clock; -1 = not yet */
 };
 
 /* A job is stored in pieces of bounded size. Entries of one topic are adjacent. */

@@ -82,8 +82,12 @@ struct moves_entry {
     bool is_cancel;    /* ALTER: the list was null */
     const int32_t *replicas;
     int32_t replica_count;
+    /* Effects: refuse with MOVES_STALE unless an undo would lead to this list now: the step was chosen from
+     * there. NULL = whatever. Who cannot promise that may take it as NULL. */
+    const struct ids *from;
 };
-#define MOVES_WHOLE_TOPIC (-1)
+#define MOVES_STALE       KERR_INVALID_UPDATE_VERSION
+#define MOVES_WHOLE_TOPIC INT32_MIN
 
 #define MOVES_RATE_KEEP     (-1)
 #define MOVES_RATE_REMOVE   (-2)
@@ -305,9 +309,14 @@ void moves_each_job(const struct moves *m, moves_job_fn fn, void *arg);
 /* Calls fn for each move that waits, in no order. */
 typedef void (*moves_fn)(void *arg, const struct moves_view *view);
 void moves_each_queued(const struct moves *m, moves_fn fn, void *arg);
+/* The move of this partition that waits; false: there is none. */
+bool moves_find_queued(const struct moves *m, struct slice topic, int32_t partition,
+                       struct moves_view *ret);
 /* The move of this partition that is in the topic znode; false: none is known. */
 bool moves_find_running(const struct moves *m, struct slice topic, int32_t partition,
                         struct moves_view *ret);
 /* Bytes that were copied by moves of the partition's job so far: kept with the job when a move ends. */
 void moves_set_copied(struct moves *m, struct slice topic, int32_t partition, int64_t bytes);
 int32_t moves_queued_count(const struct moves *m);
+/* A bound of what moves_each_queued calls for. */
+int32_t moves_places_count(const struct moves *m);

@@ -151,6 +151,8 @@ static void an_original_with_other_members_is_ignored(void **state)
     ids_from_list(&a.original, (int32_t[]){1, 2, 3, 0});
     assert_true(assignment_undo_target(&a, &undo));
     assert_ids(&undo, 1, 2, 3);
+    assert_true(assignment_undoes_to(&a, &undo));
+    assert_false(assignment_undoes_to(&a, &a.replicas));
     ids_deinit(&undo);
     assignment_deinit(&a);
 }

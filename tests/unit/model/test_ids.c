@@ -59,6 +59,8 @@ static void duplicates_are_seen(void **state)
     assert_true(ids_has_duplicate(&IDS(1, 2, 1)));
     assert_false(ids_has_duplicate(&IDS(1, 2, 3)));
     assert_false(ids_has_duplicate(&(struct ids){0}));
+    assert_int_equal(2, ids_common_count(&IDS(1, 2, 3), &IDS(3, 4, 1)));
+    assert_int_equal(0, ids_common_count(&IDS(1, 2), &(struct ids){0}));
 }
 
 static void minus_keeps_the_order_of_the_first(void **state)

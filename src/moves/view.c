@@ -1,0 +1,107 @@
+/*
+ * What is listed: jobs, moves that wait, moves that run. Looks only, changes nothing. Pure.
+ */
+#include "moves/core.h"
+#include "moves/reason.h"
+
+void moves_each_job(const struct moves *m, moves_job_fn fn, void *arg)
+{
+    struct list_node *n = NULL;
+    list_foreach (n, &m->jobs) {
+        const struct queue_job *job = CONTAINER_OF(n, struct queue_job, link);
+        if (!job->is_coming) {
+            fn(arg, &(struct moves_job_view){&job->node, moves_job_state(job)});
+        }
+    }
+    for (n = m->history.head.prev; n != &m->history.head; n = n->prev) {
+        const struct queue_job *job = CONTAINER_OF(n, struct queue_job, link);
+        fn(arg, &(struct moves_job_view){&job->node, moves_job_state(job)});
+    }
+}
+
+static struct moves_view view_of(const struct queue_move *v)
+{
+    bool is_paused = (v->marks & MODEL_JOB_PAUSED) != 0;
+    bool is_begun = v->state == QUEUE_RUNNING;
+    bool is_running = is_begun && !moves_is_stopped(v);
+    return (struct moves_view){
+        .topic = v->topic,
+        .partition = v->partition,
+        .job = &v->job->node,
+        .state = is_paused    ? MOVES_PAUSED
+                 : is_running ? MOVES_RUNNING
+                              : MOVES_QUEUED,
+        .is_begun = is_begun,
+        .target = moves_goal(v),
+        .original = &v->original,
+        .started_ms = v->started_ms,
+        .bytes_to_copy = v->bytes,
+        .reason = v->reason,
+        .reason_error = v->reason_error,
+        .since_ms = v->since_ms,
+    };
+}
+
+void moves_each_queued(const struct moves *m, moves_fn fn, void *arg)
+{
+    struct list_node *n = NULL;
+    list_foreach (n, &m->places) {
+        const struct queue_move *v = CONTAINER_OF(n, struct queue_place, link)->waiting;
+        if (v != NULL) {
+            struct moves_view view = view_of(v);
+            fn(arg, &view);
+        }
+    }
+}
+
+bool moves_find_queued(const struct moves *m, struct slice topic, int32_t partition,
+                       struct moves_view *ret)
+{
+    const struct queue_place *p = moves_place_find(m, topic, partition);
+    if (p == NULL || p->waiting == NULL) {
+        return false;
+    }
+    *ret = view_of(p->waiting);
+    return true;
+}
+
+bool moves_find_running(const struct moves *m, struct slice topic, int32_t partition,
+                        struct moves_view *ret)
+{
+    const struct queue_place *p = moves_place_find(m, topic, partition);
+    if (p == NULL || (p->running == NULL && !p->is_moving)) {
+        return false;
+    }
+    if (p->running != NULL) {
+        *ret = view_of(p->running);
+        return true;
+    }
+    *ret = (struct moves_view){.topic = slice_str(p->topic->name),
+                               .partition = partition,
+                               .state = MOVES_RUNNING,
+                               .is_begun = true,
+                               .started_ms = -1,
+                               .bytes_to_copy = -1,
+                               .since_ms = -1};
+    return true;
+}
+
+void moves_set_copied(struct moves *m, struct slice topic, int32_t partition, int64_t bytes)
+{
+    const struct queue_place *p = moves_place_find(m, topic, partition);
+    if (p != NULL && p->running != NULL) {
+        struct queue_move *v = p->running;
+        v->job->node.bytes_copied += bytes - v->copied;
+        v->copied = bytes;
+    }
+}
+
+int32_t moves_queued_count(const struct moves *m)
+{
+    return m->waiting_count;
+}
+
+int32_t moves_places_count(const struct moves *m)
+{
+    return (int32_t)m->places.count;
+}

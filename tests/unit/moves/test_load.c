@@ -1,0 +1,134 @@
+/*
+ * A new controller's queue is the old one's.
+ */
+#include "world.h"
+
+static void a_job_goes_on_where_it_was(void **state)
+{
+    (void)state;
+    struct world w;
+    struct moves_limits limits = {1, 1, -1, -1};
+    world_init(&w, 3, limits);
+    world_submit(&w, 0, 2, (int32_t[]){4, 5, 6}, world_request(MOVES_ACTION_SUBMIT));
+    world_move_end(&w, 0);
+    world_settle(&w);
+    assert_true(world_is_moving(&w, 1));
+    world_crash(&w, limits);
+    world_settle(&w);
+    assert_int_equal(world_moving_count(&w), 1);
+    assert_true(world_is_moving(&w, 1));
+    assert_int_equal(moves_queued_count(w.m), 1);
+    assert_int_equal(moves_job_find(w.m, slice_str("job-1"))->node.moves_done, 1);
+    world_deinit(&w);
+}
+
+static void a_job_that_was_never_answered_for_is_removed(void **state)
+{
+    (void)state;
+    struct world w;
+    world_init(&w, 1, world_no_limits);
+    struct moves_request r = world_request(MOVES_ACTION_SUBMIT);
+    struct moves_entry e = world_entry(0, (int32_t[]){4, 5, 6}, 3);
+    r.entries = &e;
+    r.count = 1;
+    world_ask(&w, &r);
+    world_alter_answer(&w);
+    world_write_answer(&w); /* the job */
+    world_write_answer(&w); /* its piece */
+    world_outstanding_free(&w);
+    world_crash(&w, world_no_limits);
+    world_settle(&w);
+    assert_int_equal(w.node_count, 0);
+    assert_int_equal(w.m->jobs.count, 0);
+    assert_false(world_is_moving(&w, 0));
+    world_deinit(&w);
+}
+
+static void what_is_paused_stays_paused(void **state)
+{
+    (void)state;
+    struct world w;
+    world_init(&w, 2, world_no_limits);
+    world_submit(&w, 0, 1, (int32_t[]){4, 5, 6}, world_request(MOVES_ACTION_SUBMIT));
+    struct moves_request r = world_request(MOVES_ACTION_PAUSE);
+    world_ask(&w, &r);
+    world_settle(&w);
+    world_crash(&w, world_no_limits);
+    world_settle(&w);
+    assert_true(w.partitions[0].is_stopped && w.partitions[1].is_stopped);
+    assert_int_equal(moves_job_state(moves_job_find(w.m, slice_str("job-1"))), MOVES_PAUSED);
+    world_deinit(&w);
+}
+
+/* What runs keeps its slots, even with a target that is down: nothing else starts in its place. */
+static void a_move_with_a_dead_target_keeps_its_slots(void **state)
+{
+    (void)state;
+    struct world w;
+    struct moves_limits limits = {1, 1, 1, -1};
+    world_init(&w, 2, limits);
+    world_submit(&w, 0, 1, (int32_t[]){4, 5, 6}, world_request(MOVES_ACTION_SUBMIT));
+    w.is_live[5] = false;
+    world_crash(&w, limits);
+    world_settle(&w);
+    assert_true(world_is_moving(&w, 0) && !w.partitions[0].is_stopped);
+    assert_false(world_is_moving(&w, 1));
+    world_deinit(&w);
+}
+
+/* The newest job that names a partition decides about it. */
+static void the_newest_submission_wins(void **state)
+{
+    (void)state;
+    struct world w;
+    struct moves_limits limits = {0, 0, 0, -1};
+    world_init(&w, 1, limits);
+    world_submit(&w, 0, 0, (int32_t[]){4, 5, 6}, world_request(MOVES_ACTION_SUBMIT));
+    world_submit(&w, 0, 0, (int32_t[]){7, 8, 9}, world_request(MOVES_ACTION_SUBMIT));
+    world_crash(&w, world_no_limits);
+    world_settle(&w);
+    world_move_end(&w, 0);
+    world_settle(&w);
+    assert_true(world_has_list(&w, 0, 7, 8, 9));
+    world_deinit(&w);
+}
+
+/* A piece that cannot be read loses its moves, not the others. */
+static void an_unreadable_piece_is_passed_over(void **state)
+{
+    (void)state;
+    struct world w;
+    struct moves_limits limits = {0, 0, 0, -1};
+    world_init(&w, 1, limits);
+    world_submit(&w, 0, 0, (int32_t[]){4, 5, 6}, world_request(MOVES_ACTION_SUBMIT));
+    moves_free(w.m);
+    world_queue_new(&w);
+    for (int32_t i = 0; i < w.node_count; i++) {
+        if (w.nodes[i].piece < 0) {
+            world_step(&w, &(struct moves_event){.kind = MOVES_ON_JOB, .job = &w.nodes[i].node});
+        }
+    }
+    struct moves_event piece = {.kind = MOVES_ON_PIECE, .job_id = slice_str("job-1")};
+    world_step(&w, &piece);
+    assert_int_equal(w.out.count, 1);
+    assert_int_equal(w.out.list[0].kind, MOVES_EFFECT_LOG);
+    piece.job_id = slice_str("unknown");
+    world_step(&w, &piece);
+    world_step(&w, &(struct moves_event){.kind = MOVES_ON_LOADED});
+    world_settle(&w);
+    assert_int_equal(moves_queued_count(w.m), 0);
+    world_deinit(&w);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_job_goes_on_where_it_was),
+        cmocka_unit_test(a_job_that_was_never_answered_for_is_removed),
+        cmocka_unit_test(what_is_paused_stays_paused),
+        cmocka_unit_test(a_move_with_a_dead_target_keeps_its_slots),
+        cmocka_unit_test(the_newest_submission_wins),
+        cmocka_unit_test(an_unreadable_piece_is_passed_over),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,83 @@
+/*
+ * What is listed of the queue.
+ */
+#include "world.h"
+
+struct seen {
+    int32_t jobs;
+    int32_t queued;
+    int32_t paused;
+    char first[32];
+};
+
+static void job_seen(void *arg, const struct moves_job_view *view)
+{
+    struct seen *s = arg;
+    if (s->jobs++ == 0) {
+        (void)snprintf(s->first, sizeof s->first, "%.*s", SLICE_ARG(view->job->id));
+    }
+}
+
+static void move_seen(void *arg, const struct moves_view *view)
+{
+    struct seen *s = arg;
+    s->queued += view->state == MOVES_QUEUED;
+    s->paused += view->state == MOVES_PAUSED;
+}
+
+static void jobs_and_moves_are_listed(void **state)
+{
+    (void)state;
+    struct world w;
+    struct seen s = {0};
+    struct moves_view view;
+    world_init(&w, 4, (struct moves_limits){1, 1, 1, -1});
+    world_submit(&w, 0, 3, (int32_t[]){4, 5, 6}, world_request(MOVES_ACTION_SUBMIT));
+    struct moves_entry last = world_entry(3, NULL, 0);
+    struct moves_request r = world_request(MOVES_ACTION_PAUSE);
+    r.entries = &last;
+    r.count = 1;
+    world_ask(&w, &r);
+    world_settle(&w);
+    moves_each_job(w.m, job_seen, &s);
+    moves_each_queued(w.m, move_seen, &s);
+    assert_int_equal(s.jobs, 1);
+    assert_string_equal(s.first, "job-1");
+    assert_int_equal(s.queued, 2);
+    assert_int_equal(s.paused, 1);
+    assert_int_equal(moves_queued_count(w.m), 3);
+    assert_true(moves_places_count(w.m) >= 4);
+    assert_true(moves_find_running(w.m, slice_str(WORLD_TOPIC), 0, &view));
+    assert_int_equal(view.state, MOVES_RUNNING);
+    assert_int_equal(view.bytes_to_copy, 300);
+    assert_true(view.started_ms >= WORLD_WALL_MS);
+    assert_int_equal(view.original->list[0], 1);
+    assert_false(moves_find_queued(w.m, slice_str(WORLD_TOPIC), 0, &view));
+    assert_false(moves_find_running(w.m, slice_str(WORLD_TOPIC), 2, &view));
+    assert_true(moves_find_queued(w.m, slice_str(WORLD_TOPIC), 2, &view));
+    world_deinit(&w);
+}
+
+static void copied_bytes_are_kept_with_the_job(void **state)
+{
+    (void)state;
+    struct world w;
+    world_init(&w, 1, world_no_limits);
+    world_submit(&w, 0, 0, (int32_t[]){4, 5, 6}, world_request(MOVES_ACTION_SUBMIT));
+    moves_set_copied(w.m, slice_str(WORLD_TOPIC), 0, 120);
+    moves_set_copied(w.m, slice_str(WORLD_TOPIC), 0, 300);
+    moves_set_copied(w.m, slice_str(WORLD_TOPIC), 7, 300); /* nobody's */
+    world_move_end(&w, 0);
+    world_settle(&w);
+    assert_int_equal(moves_job_find(w.m, slice_str("job-1"))->node.bytes_copied, 300);
+    world_deinit(&w);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(jobs_and_moves_are_listed),
+        cmocka_unit_test(copied_bytes_are_kept_with_the_job),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
