@@ -25,6 +25,7 @@
 #include "broker/status.h"
 #include "broker/strays.h"
 #include "broker/withdrawal.h"
+#include "moves/moves.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -220,12 +221,22 @@ static void rates_apply(struct broker *b)
     replicas_set_throttle(b->replicas, rates);
 }
 
+static void move_limits_apply(struct broker *b)
+{
+    struct moves_limits limits;
+    settings_fill_move_limits(b->settings, &limits);
+    if (b->controller != NULL) {
+        controller_link_set_move_limits(b->controller, &limits);
+    }
+}
+
 static void on_settings_changed(void *arg, const char *topic)
 {
     struct broker *b = arg;
     replicas_topic_config_changed(b->replicas, topic);
     if (topic == NULL) {
         rates_apply(b);
+        move_limits_apply(b);
     }
 }
 
@@ -254,6 +265,7 @@ static void on_settings_loaded(void *arg)
 {
     struct broker *b = arg;
     rates_apply(b);
+    move_limits_apply(b);
     if (!replicas_any_may_lack_records(b->replicas)) {
         on_withdrawn(b);
         return;
@@ -611,6 +623,7 @@ static void controller_start(struct broker *b)
         .arg = b,
     };
     b->controller = controller_link_new(&link);
+    move_limits_apply(b);
     if (config_get_bool(settings, CONFIG_BROKER_AUTO_LEADER_REBALANCE)) {
         struct broker_rebalance_config rebalance = {
             .env = b->env,

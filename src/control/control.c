@@ -387,3 +387,31 @@ void control_step(struct control *c, int64_t now_ms, const struct control_event 
     out->wake_ms = deadline == NULL ? INT64_MAX : deadline->key;
     c->out = NULL;
 }
+
+bool control_view(const struct control *c, struct slice topic, int32_t partition,
+                  struct control_view *ret)
+{
+    const struct core_partition *p = control_partition_find(c, topic, partition);
+    if (p == NULL || p->topic->deletion != DELETION_NONE || p->stored.replicas.count == 0) {
+        return false;
+    }
+    *ret = (struct control_view){.assignment = &p->stored,
+                                 .leader = p->has_state ? p->state.leader : MODEL_LEADER_NONE};
+    return true;
+}
+
+void control_each_moving(const struct control *c,
+                         void (*fn)(void *arg, const struct control_tp *tp), void *arg)
+{
+    struct list_node *n = NULL;
+    list_foreach (n, &c->moves) {
+        const struct core_partition *p = CONTAINER_OF(n, struct core_move, link)->partition;
+        struct control_tp tp = {slice_str(p->topic->name), p->index};
+        fn(arg, &tp);
+    }
+}
+
+bool control_has_live(const struct control *c, int32_t broker)
+{
+    return control_broker_is_live(c, broker);
+}

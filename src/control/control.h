@@ -55,6 +55,9 @@ struct control_alter_entry {
     bool is_cancel;          /* the list was null */
     const int32_t *replicas; /* wanted order */
     int32_t replica_count;
+    /* The list to which an undo must lead now, else INVALID_UPDATE_VERSION: the asker chose from there.
+     * NULL = whatever. */
+    const struct ids *from;
 };
 struct control_alter {
     const struct control_alter_entry *entries;
@@ -63,6 +66,10 @@ struct control_alter {
     bool is_cancel_forced;      /* tagged field 10001, decision 2 */
     struct slice submitted_by;  /* principal; the driver's, as client_id. Null = not told */
     struct slice client_id;
+    bool is_validate_only;    /* says what it would answer, and changes nothing */
+    bool allows_dead_targets; /* the queue of moves waits for them (decision 3) */
+    const struct moves_call
+        *moves; /* the driver's: what the queue of moves is to know; NULL = nothing */
 };
 
 /* A topic-partition by name; ListPartitionReassignments and ElectLeaders. */
@@ -187,6 +194,7 @@ struct control_result {
     int32_t partition; /* -1 where there is none */
     int16_t error;
     const char *message; /* NULL = none */
+    int8_t note;         /* the driver's, as on the wire */
 };
 struct control_moving {
     struct slice topic;
@@ -230,6 +238,7 @@ struct control_reply {
     enum control_request_kind kind;
     int16_t error;       /* top level; then the lists are empty */
     const char *message; /* NULL = none */
+    struct slice job;    /* the driver's: of the queue of moves; null = none */
     int32_t count;       /* of the list of this kind */
     union {
         const struct control_result *results;         /* alter, elect, grow, delete */
@@ -370,6 +379,7 @@ enum control_effect_kind {
     CONTROL_EFFECT_WATCH,  /* the state of a partition: read it, and again when it changes */
     CONTROL_EFFECT_RESIGN, /* give up the role; the driver answers with CONTROL_ON_RESIGNED */
     CONTROL_EFFECT_LOG,
+    CONTROL_EFFECT_MOVED, /* the stored assignment of a partition that moves, or moved, changed */
 };
 
 enum control_level {
@@ -388,6 +398,7 @@ struct control_effect {
             enum control_level level; /* LOG */
             const char *text;         /* RESIGN: the reason; LOG: one line */
         };
+        struct control_tp moved; /* borrowed for the step */
     };
 };
 
@@ -522,6 +533,20 @@ struct control_figures {
     int32_t queued; /* partitions that are to be looked at */
 };
 void control_figures(const struct control *c, struct control_figures *ret);
+
+/* What the queue of moves looks at; borrowed until the next step. */
+struct control_view {
+    const struct assignment *assignment;
+    int32_t leader; /* -1 = none */
+};
+/* False: there is no such partition, or its topic is being deleted. */
+bool control_view(const struct control *c, struct slice topic, int32_t partition,
+                  struct control_view *ret);
+/* Calls fn for each partition that moves. tp is borrowed during the call. */
+void control_each_moving(const struct control *c,
+                         void (*fn)(void *arg, const struct control_tp *tp), void *arg);
+/* Registered, and not shutting down. */
+bool control_has_live(const struct control *c, int32_t broker);
 
 /* For metrics and tests. */
 bool control_is_active(const struct control *c);

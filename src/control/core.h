@@ -312,6 +312,7 @@ struct control_effect *control_effect_add(struct control *c, enum control_effect
 void *control_effect_array(struct control *c, size_t count, size_t size);
 /* Copies the text. */
 void control_log_add(struct control *c, enum control_level level, const char *text);
+void control_moved(struct control *c, const struct core_partition *p);
 void control_resign(struct control *c, const char *reason);
 
 /* ---- brokers.c ---- */

@@ -70,6 +70,14 @@ void control_log_add(struct control *c, enum control_level level, const char *te
     effect->text = text_copy(c, text);
 }
 
+void control_moved(struct control *c, const struct core_partition *p)
+{
+    if (c->out != NULL) {
+        control_effect_add(c, CONTROL_EFFECT_MOVED)->moved = (struct control_tp){
+            .topic = slice_str(text_copy(c, p->topic->name)), .partition = p->index};
+    }
+}
+
 void control_resign(struct control *c, const char *reason)
 {
     if (!c->is_resigning) {

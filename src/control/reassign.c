@@ -76,6 +76,9 @@ void control_move_free(struct control *c, struct core_partition *p, enum kerr er
         return;
     }
     p->move = NULL;
+    if (error != KERR_NONE) {
+        control_moved(c, p); /* its topic goes, or the change could not be stored */
+    }
     answers_set(c, m, error, NULL);
     change_leave(m);
     list_remove(&c->moves, &m->link);
@@ -157,6 +160,7 @@ static void assign_stored(struct control *c, struct core_move *m)
     bool was_moving = assignment_is_reassigning(&p->stored);
     dropped_update(m, &p->stored.replicas, &m->next.replicas);
     assignment_copy(&p->stored, &m->next);
+    control_moved(c, p);
     assignment_target(&p->stored, &m->target);
     m->shows_target = false;
     m->is_wait_logged = false;
@@ -189,6 +193,7 @@ void control_move_stored(struct control *c, struct core_move *m)
     } else {
         CHECK(m->phase == PHASE_STORE);
         assignment_copy(&p->stored, &m->next);
+        control_moved(c, p);
         move_log(c, p, "move is done");
         move_finish(c, p);
     }
@@ -625,6 +630,7 @@ void control_move_resume(struct control *c, struct core_partition *p)
     if (extra.count > 0 || assignment_is_reassigning(&p->stored)) {
         struct core_move *m = move_new(c, p, PHASE_START);
         m->is_resumed = true;
+        control_moved(c, p);
         if (extra.count > 0) {
             ids_move(&m->dropped, &extra);
             drop_enter(m);
@@ -654,15 +660,17 @@ void control_move_check_members(struct control *c, struct core_partition *p)
 
 /* P1 to P4. p is NULL for a partition nobody knows: then every id counts as new. */
 static enum kerr list_check(const struct control *c, const struct core_partition *p,
-                            const struct control_alter_entry *e, struct errmsg *em)
+                            const struct core_request *r, int32_t index, struct errmsg *em)
 {
+    const struct control_alter_entry *e = &r->body.alter.entries[index];
+    bool allows_dead = r->body.alter.allows_dead_targets;
     struct ids list = {0};
     int32_t known = (int32_t)HASH_COUNT(c->brokers) + (p == NULL ? 0 : p->stored.replicas.count);
     if (e->replica_count == 0) {
         (void)errmsg_set(em, E_INVALID, "the replica list is empty");
         return KERR_INVALID_REPLICA_ASSIGNMENT;
     }
-    if (e->replica_count > known) {
+    if (e->replica_count > known && !allows_dead) {
         (void)errmsg_set(em, E_INVALID, "the replica list names more brokers than there are");
         return KERR_INVALID_REPLICA_ASSIGNMENT;
     }
@@ -678,7 +686,7 @@ static enum kerr list_check(const struct control *c, const struct core_partition
     }
     for (int32_t i = 0; error == KERR_NONE && i < list.count; i++) {
         int32_t id = list.list[i];
-        if (id < 0 || (!ids_has(&origin, id) && !control_broker_is_live(c, id))) {
+        if (id < 0 || (!allows_dead && !ids_has(&origin, id) && !control_broker_is_live(c, id))) {
             (void)errmsg_set(em, E_INVALID, "broker %d is not alive", id);
             error = KERR_INVALID_REPLICA_ASSIGNMENT;
         }
@@ -688,22 +696,13 @@ static enum kerr list_check(const struct control *c, const struct core_partition
     return error;
 }
 
-static int32_t common_count(const struct ids *a, const struct ids *b)
-{
-    int32_t count = 0;
-    for (int32_t i = 0; i < a->count; i++) {
-        count += ids_has(b, a->list[i]);
-    }
-    return count;
-}
-
 /* Decision 2, and the same care for an override: the list after the change must keep what the partition
  * lives on. A running move is stopped by next when next no longer moves. */
 static enum kerr strand_check(const struct core_partition *p, const struct assignment *next,
                               struct errmsg *em)
 {
     int32_t isr_count = p->state.isr.count;
-    int32_t kept = common_count(&p->state.isr, &next->replicas);
+    int32_t kept = ids_common_count(&p->state.isr, &next->replicas);
     if (!p->has_state || kept == isr_count) {
         return KERR_NONE;
     }
@@ -734,6 +733,10 @@ static enum kerr alter_next(const struct control *c, const struct core_op *op,
     const struct core_partition *p = op->partition;
     const struct control_alter *alter = &op->request->body.alter;
     const struct control_alter_entry *e = &alter->entries[op->index];
+    if (e->from != NULL && !assignment_undoes_to(&p->stored, e->from)) {
+        (void)errmsg_set(em, E_INVALID, "the partition has moved meanwhile");
+        return KERR_INVALID_UPDATE_VERSION;
+    }
     if (e->is_cancel) {
         if (!assignment_is_reassigning(&p->stored)) {
             (void)errmsg_set(em, E_NOT_FOUND, "no move is in progress");
@@ -744,7 +747,7 @@ static enum kerr alter_next(const struct control *c, const struct core_op *op,
         }
         return alter->is_cancel_forced ? KERR_NONE : strand_check(p, ret, em);
     }
-    enum kerr error = list_check(c, p, e, em);
+    enum kerr error = list_check(c, p, op->request, op->index, em);
     if (error != KERR_NONE) {
         return error;
     }
@@ -795,13 +798,14 @@ bool control_alter_run(struct control *c, struct core_op *op)
     const char *note = NULL;
     struct errmsg em = {0};
     enum kerr error = alter_next(c, op, &next, &note, &em);
-    if (error == KERR_NONE && control_legacy_yields(c, p)) {
+    bool is_real = !op->request->body.alter.is_validate_only;
+    if (error == KERR_NONE && is_real && control_legacy_yields(c, p)) {
         assignment_deinit(&next);
         return true;
     }
     (void)list_pop(&p->ops);
-    if (error != KERR_NONE) {
-        control_result_set(c, op, error, em.text);
+    if (error != KERR_NONE || !is_real) {
+        control_result_set(c, op, error, error != KERR_NONE ? em.text : note);
         assignment_deinit(&next);
         return false;
     }
@@ -885,7 +889,7 @@ static void entry_start(struct control *c, struct core_request *r, int32_t index
     if (e->is_cancel) {
         (void)errmsg_set(&em, E_NOT_FOUND, "no move is in progress");
     } else {
-        error = list_check(c, p, e, &em);
+        error = list_check(c, p, r, index, &em);
     }
     if (error == KERR_NONE) {
         error = KERR_UNKNOWN_TOPIC_OR_PARTITION;

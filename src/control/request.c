@@ -63,12 +63,22 @@ static void copy_tps(struct copier *k, const struct control_tp **list, int32_t c
     *list = to;
 }
 
+static const struct ids *copy_from(struct copier *k, const struct ids *from)
+{
+    struct ids *to = from == NULL ? NULL : copy_array(k, from, 1, sizeof *to);
+    if (to != NULL) {
+        to->list = copy_array(k, from->list, from->count, sizeof *to->list);
+    }
+    return to;
+}
+
 static void copy_alter(struct copier *k, struct control_alter *a)
 {
     struct control_alter_entry *to = copy_array(k, a->entries, a->count, sizeof *to);
     for (int32_t i = 0; to != NULL && i < a->count; i++) {
         to[i].topic = copy_slice(k, to[i].topic);
         to[i].replicas = copy_array(k, to[i].replicas, to[i].replica_count, sizeof *to[i].replicas);
+        to[i].from = copy_from(k, to[i].from);
     }
     a->entries = to;
 }

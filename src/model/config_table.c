@@ -691,6 +691,57 @@ static const struct config_def broker_defs[] =
                     "Copies of replicas that come to more bytes within half a minute go past the "
                     "page cache, so that they evict nothing from it.",
             },
+        [CONFIG_BROKER_MOVES_IN] =
+            {
+                .name = "klamm.moves.max.in.per.broker",
+                .type = CONFIG_INT,
+                .is_stored_only = true,
+                .default_text = "-1",
+                .min = -1,
+                .max = INT32_MAX,
+                .fallback = CONFIG_KEY_NONE,
+                .is_dynamic = true,
+                .doc = "Moves at a time that bring a replica to one broker; -1 = no limit for "
+                       "stock clients, 4 for submitted jobs.",
+            },
+        [CONFIG_BROKER_MOVES_OUT] =
+            {
+                .name = "klamm.moves.max.out.per.broker",
+                .type = CONFIG_INT,
+                .is_stored_only = true,
+                .default_text = "-1",
+                .min = -1,
+                .max = INT32_MAX,
+                .fallback = CONFIG_KEY_NONE,
+                .is_dynamic = true,
+                .doc = "Moves at a time that copy from one broker; -1 = no limit for stock "
+                       "clients, 4 for submitted jobs.",
+            },
+        [CONFIG_BROKER_MOVES_CLUSTER] =
+            {
+                .name = "klamm.moves.max.per.cluster",
+                .type = CONFIG_INT,
+                .is_stored_only = true,
+                .default_text = "-1",
+                .min = -1,
+                .max = INT32_MAX,
+                .fallback = CONFIG_KEY_NONE,
+                .is_dynamic = true,
+                .doc = "Moves at a time in the cluster; -1 = no limit.",
+            },
+        [CONFIG_BROKER_MOVES_BYTES] =
+            {
+                .name = "klamm.moves.max.bytes.in.flight",
+                .type = CONFIG_LONG,
+                .is_stored_only = true,
+                .default_text = "-1",
+                .min = -1,
+                .max = INT64_MAX,
+                .fallback = CONFIG_KEY_NONE,
+                .is_dynamic = true,
+                .doc = "Bytes that moves at a time have to copy; a larger partition moves alone; "
+                       "-1 = no limit.",
+            },
         [CONFIG_BROKER_HTTP_HOST] =
             {
                 .name = "klamm.http.host",

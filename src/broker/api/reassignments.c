@@ -8,6 +8,7 @@
 #include "base/check.h"
 #include "broker/api/control_answer.h"
 #include "broker/api/handlers.h"
+#include "broker/controller/moves_call.h"
 #include "broker/controller/report.h"
 #include "wire/list_partition_reassignments.h"
 
@@ -74,6 +75,7 @@ static bool alter_fill(struct api_request *r, const struct control_result *resul
             out->partitions[j].error_code = results == NULL ? error : results[at].error;
             if (results != NULL) {
                 out->partitions[j].error_message = slice_str(results[at].message);
+                out->partitions[j].note = req->klamm_extensions == 1 ? results[at].note : 0;
             }
         }
     }
@@ -96,15 +98,77 @@ static void alter_answer(struct api_request *r, const struct control_result *res
     api_respond(r, &resp);
 }
 
+/* What a selector found: results of one topic are adjacent, or make several entries of it. */
+static bool selected_fill(struct api_request *r, const struct control_reply *reply,
+                          struct wire_alter_partition_reassignments_response *resp)
+{
+    struct wire_alter_partition_reassignments_response_responses_partitions *partitions =
+        api_array(r, reply->count, sizeof *partitions);
+    resp->responses = api_array(r, reply->count, sizeof *resp->responses);
+    if (partitions == NULL || resp->responses == NULL) {
+        return false;
+    }
+    for (int32_t i = 0; i < reply->count; i++) {
+        const struct control_result *result = &reply->results[i];
+        if (i == 0 || !slice_equal(result->topic, reply->results[i - 1].topic)) {
+            resp->responses[resp->responses_count].name = result->topic;
+            resp->responses[resp->responses_count++].partitions = &partitions[i];
+        }
+        resp->responses[resp->responses_count - 1].partitions_count++;
+        partitions[i].partition_index = result->partition;
+        partitions[i].error_code = result->error;
+        partitions[i].error_message = slice_str(result->message);
+        partitions[i].note = result->note;
+    }
+    return true;
+}
+
+static bool is_selecting(const struct wire_alter_partition_reassignments_request *req)
+{
+    return req->action != MOVES_ACTION_ALTER && req->action != MOVES_ACTION_SUBMIT;
+}
+
 static void alter_done(struct api_request *r, const struct control_reply *reply)
 {
+    const struct wire_alter_partition_reassignments_request *req = r->body;
     const char *message = reply->message == NULL ? "" : reply->message;
     if (reply->error != KERR_NONE) {
         alter_answer(r, NULL, reply->error, message);
         return;
     }
-    CHECK(reply->count == alter_count(r->body));
-    alter_answer(r, reply->results, KERR_NONE, message);
+    struct wire_alter_partition_reassignments_response resp;
+    wire_alter_partition_reassignments_response_init(&resp);
+    resp.allow_replication_factor_change = req->allow_replication_factor_change;
+    resp.error_message = slice_str(message);
+    resp.job = req->klamm_extensions == 1 ? reply->job : SLICE_NULL;
+    CHECK(is_selecting(req) || reply->count == alter_count(req));
+    bool is_filled = is_selecting(req) ? selected_fill(r, reply, &resp)
+                                       : alter_fill(r, reply->results, KERR_NONE, &resp);
+    if (!is_filled) {
+        api_close(r);
+        return;
+    }
+    api_respond(r, &resp);
+}
+
+/* What the queue of moves is to know of it; NULL when the memory is full. */
+static const struct moves_call *
+alter_call(struct controller_ask *call,
+           const struct wire_alter_partition_reassignments_request *req)
+{
+    struct moves_call *moves = controller_ask_array(call, 1, sizeof *moves);
+    if (moves == NULL) {
+        return NULL;
+    }
+    *moves =
+        (struct moves_call){.action = (enum moves_action)req->action,
+                            .job = controller_ask_slice(call, req->job),
+                            .brokers = controller_ask_ids(call, req->brokers, req->brokers_count),
+                            .broker_count = req->brokers_count,
+                            .rate = req->rate,
+                            .priority = req->priority,
+                            .is_one_at_a_time = req->one_at_a_time};
+    return moves;
 }
 
 static void alter_flatten(struct controller_ask *call, const struct api_request *r,
@@ -114,18 +178,23 @@ static void alter_flatten(struct controller_ask *call, const struct api_request 
     alter->submitted_by = controller_ask_slice(call, slice_str(AUTH_PRINCIPAL_ANONYMOUS));
     alter->client_id = controller_ask_slice(call, r->header.client_id);
     struct control_alter_entry *entries =
-        controller_ask_array(call, alter_count(req), sizeof *entries);
+        controller_ask_array(call, alter_count(req) + req->topics_count, sizeof *entries);
     alter->entries = entries;
     alter->forbids_factor_change = !req->allow_replication_factor_change;
     alter->is_cancel_forced = req->force_cancel;
+    alter->is_validate_only = req->validate_only;
     for (int32_t i = 0; i < req->topics_count; i++) {
         struct slice name = controller_ask_slice(call, req->topics[i].name);
+        if (req->topics[i].partitions_count == 0 && is_selecting(req) && !call->failed) {
+            entries[alter->count++] =
+                (struct control_alter_entry){.topic = name, .partition = MOVES_WHOLE_TOPIC};
+        }
         for (int32_t j = 0; !call->failed && j < req->topics[i].partitions_count; j++) {
             const struct wire_alter_partition_reassignments_request_topics_partitions *p =
                 &req->topics[i].partitions[j];
             struct control_alter_entry *entry = &entries[alter->count++];
             entry->topic = name;
-            entry->partition = p->partition_index;
+            entry->partition = MAX(p->partition_index, -1); /* never MOVES_WHOLE_TOPIC */
             entry->is_cancel = p->replicas_count < 0;
             entry->replica_count = MAX(p->replicas_count, 0);
             entry->replicas = controller_ask_ids(call, p->replicas, entry->replica_count);
@@ -140,8 +209,14 @@ void api_handle_alter_partition_reassignments(struct api_request *r, const void 
         alter_answer(r, NULL, refusal.error, refusal.em.text);
         return;
     }
+    const struct wire_alter_partition_reassignments_request *req = body;
+    if (req->action < 0 || req->action >= MOVES_ACTIONS) {
+        alter_answer(r, NULL, KERR_INVALID_REQUEST, "there is no such action");
+        return;
+    }
     struct controller_ask *call = controller_ask_new(CONTROL_ALTER_REASSIGNMENTS);
-    alter_flatten(call, r, body);
+    alter_flatten(call, r, req);
+    call->request.alter.moves = alter_call(call, req);
     api_control_answer(r, call, alter_done);
 }
 
@@ -192,7 +267,10 @@ static void list_done(struct api_request *r, const struct control_reply *reply)
         return;
     }
     if (reply->report != NULL) {
-        resp.jobs_count = MAX(resp.jobs_count, 0); /* empty, not null: this is klamm */
+        resp.jobs = reply->report->jobs; /* perhaps empty, but not null: this is klamm */
+        resp.jobs_count = reply->report->job_count;
+        resp.queued = reply->report->queued;
+        resp.queued_count = reply->report->queued_count;
     }
     api_respond(r, &resp);
 }

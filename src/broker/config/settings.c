@@ -14,6 +14,7 @@
 #include "metastore/path.h"
 #include "metastore/znode.h"
 #include "model/cluster.h"
+#include "moves/moves.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -155,6 +156,16 @@ enum ibp settings_level(const struct settings *s)
     int err = ibp_parse(slice_str(text), &level);
     CHECK(err == 0); /* the set holds only what the property accepts */
     return level;
+}
+
+void settings_fill_move_limits(const struct settings *s, struct moves_limits *ret_limits)
+{
+    const struct config_set *set = settings_broker_default(s);
+    *ret_limits = (struct moves_limits){
+        .in_per_broker = (int32_t)config_get_number(set, CONFIG_BROKER_MOVES_IN),
+        .out_per_broker = (int32_t)config_get_number(set, CONFIG_BROKER_MOVES_OUT),
+        .per_cluster = (int32_t)config_get_number(set, CONFIG_BROKER_MOVES_CLUSTER),
+        .bytes_in_flight = config_get_number(set, CONFIG_BROKER_MOVES_BYTES)};
 }
 
 void settings_fill_rates(const struct settings *s, struct replicas_rates *ret_rates)

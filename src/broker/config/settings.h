@@ -60,6 +60,9 @@ void settings_fill_replicas(const struct settings *s, struct replicas_config *re
 void settings_fill_topic(const struct settings *s, struct slice topic,
                          struct replicas_topic_config *ret_config);
 void settings_fill_rates(const struct settings *s, struct replicas_rates *ret_rates);
+/* The limits of the queue of moves: those of the whole cluster. */
+struct moves_limits;
+void settings_fill_move_limits(const struct settings *s, struct moves_limits *ret_limits);
 
 /*
  * Reads all of /config that concerns this broker through session m, then follows its changes until

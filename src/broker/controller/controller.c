@@ -80,6 +80,7 @@ static void term_end(struct controller *c)
     controller_peers_free(c);
     controller_progress_reset(c);
     controller_limits_free(c);
+    controller_moves_reset(c);
     if (c->role == ROLE_LOADING || c->role == ROLE_ACTIVE) {
         c->role = ROLE_FOLLOWER;
         controller_step(c, &(struct control_event){.kind = CONTROL_ON_RESIGNED});
@@ -170,18 +171,19 @@ static void requests_start(void *arg)
     while ((n = list_pop(&c->arrived)) != NULL) {
         struct controller_request_item *item =
             CONTAINER_OF(n, struct controller_request_item, link);
+        if (controller_moves_take(c, item)) {
+            continue;
+        }
         struct control_event event = {.kind = CONTROL_ON_REQUEST, .request = *item->request};
         event.request.token = item->token;
         controller_step(c, &event);
     }
 }
 
-void controller_request(struct controller *c, const struct control_request *request,
-                        controller_done_fn done, void *arg)
+static void request_add(struct controller *c, struct controller_request_item fields)
 {
-    struct controller_request_item *item = xalloc(sizeof *item);
-    *item = (struct controller_request_item){
-        .token = c->next_token++, .request = request, .done = done, .arg = arg};
+    struct controller_request_item *item = xmemdup(&fields, sizeof fields);
+    item->token = c->next_token++;
     HASH_ADD(hh, c->requests, token, sizeof item->token, item);
     list_push_back(&c->arrived, &item->link);
     if (!env_timer_is_active(&c->request_timer)) {
@@ -189,21 +191,47 @@ void controller_request(struct controller *c, const struct control_request *requ
     }
 }
 
-static void reply(struct controller *c, const struct control_reply *reply)
+void controller_request(struct controller *c, const struct control_request *request,
+                        controller_done_fn done, void *arg)
+{
+    request_add(c, (struct controller_request_item){.request = request, .done = done, .arg = arg});
+}
+
+void controller_request_own(struct controller *c, const struct control_request *request,
+                            controller_done_fn done, void *arg)
+{
+    request_add(c, (struct controller_request_item){
+                       .request = request, .done = done, .arg = arg, .is_own = true});
+}
+
+struct controller_request_item *controller_request_find(const struct controller *c, uint64_t token)
 {
     struct controller_request_item *item = NULL;
-    HASH_FIND(hh, c->requests, &reply->token, sizeof reply->token, item);
+    HASH_FIND(hh, c->requests, &token, sizeof token, item);
     CHECK(item != NULL);
+    return item;
+}
+
+void controller_request_answer(struct controller *c, struct controller_request_item *item,
+                               const struct control_reply *reply)
+{
     HASH_DEL(c->requests, item);
+    item->done(item->arg, reply);
+    free(item);
+}
+
+static void reply(struct controller *c, const struct control_reply *reply)
+{
+    struct controller_request_item *item = controller_request_find(c, reply->token);
     struct control_reply told = *reply;
     const struct control_list *list = &item->request->list;
     if (told.kind == CONTROL_LIST_REASSIGNMENTS && told.error == 0 && list->memory != NULL) {
-        told.report = controller_report_make(c, reply, list->memory);
-    } else if (told.kind == CONTROL_ALTER_REASSIGNMENTS && told.error == 0) {
+        told.report = controller_report_make(c, reply, list);
+    } else if (told.kind == CONTROL_ALTER_REASSIGNMENTS && told.error == 0 &&
+               !item->request->alter.is_validate_only) {
         controller_progress_submitted(c, &item->request->alter, reply);
     }
-    item->done(item->arg, &told);
-    free(item);
+    controller_request_answer(c, item, &told);
 }
 
 /* ---- the step ---- */
@@ -228,6 +256,9 @@ static void effect_perform(struct controller *c, const struct control_effect *ef
         break;
     case CONTROL_EFFECT_LOG:
         controller_log(c, effect->level, effect->text);
+        break;
+    case CONTROL_EFFECT_MOVED:
+        controller_moves_partition(c, effect->moved.topic, effect->moved.partition);
         break;
     default:
         CHECK(false);
@@ -330,6 +361,7 @@ struct controller *controller_new(struct env *env, struct metastore_factory *fac
     list_init(&c->batches);
     list_init(&c->removals);
     controller_progress_new(c);
+    c->move_limits = (struct moves_limits){MOVES_OFF, MOVES_OFF, MOVES_OFF, MOVES_OFF};
     return c;
 }
 
@@ -363,6 +395,7 @@ void controller_free(struct controller *c, bool is_clean)
     controller_peers_free(c);
     controller_progress_free(c);
     controller_limits_free(c);
+    controller_moves_free(c);
     requests_free(c);
     control_free(c->core);
     control_effects_deinit(&c->effects);

@@ -52,6 +52,9 @@ void controller_free(struct controller *c, bool is_clean);
 /* The broker registered under this epoch (czxid); -1: it is no longer registered. Call on its env. */
 void controller_set_broker_epoch(struct controller *c, int64_t epoch);
 bool controller_is_active(const struct controller *c);
+/* The operator's limits of the queue of moves (klamm.moves.*). Call on its env. */
+struct moves_limits;
+void controller_set_move_limits(struct controller *c, const struct moves_limits *limits);
 
 #define CONTROLLER_FIGURES_MOVES_MAX 1000 /* told one by one */
 #define CONTROLLER_FIGURES_REPLICAS_MAX                                                            \

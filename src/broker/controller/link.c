@@ -9,6 +9,7 @@
 #include "base/alloc.h"
 #include "base/check.h"
 #include "env/env.h"
+#include "moves/moves.h"
 
 #include <stdlib.h>
 
@@ -40,6 +41,11 @@ static void run_on(const struct controller_link *link, struct env *to, env_fn fn
         env_post(to, fn, arg);
     }
 }
+
+struct limits_note {
+    struct controller_link *link;
+    struct moves_limits limits;
+};
 
 static void note_send(struct controller_link *link, struct env *to, env_fn fn, struct note note)
 {
@@ -231,6 +237,7 @@ static void copy_reply(struct controller_ask *call, const struct control_reply *
     struct control_reply *reply = &call->reply;
     *reply = *from;
     reply->message = copy_text(call, from->message);
+    reply->job = controller_ask_slice(call, from->job);
     switch (reply->kind) {
     case CONTROL_ALTER_REASSIGNMENTS:
     case CONTROL_ELECT_LEADERS:
@@ -312,6 +319,21 @@ void controller_link_send(struct controller_link *link, struct controller_ask *c
     call->arg = arg;
     list_push_back(&link->calls, &call->pending);
     run_on(link, link->config.controller_env, call_arrived, call);
+}
+
+static void limits_arrived(void *arg)
+{
+    struct limits_note *note = arg;
+    controller_set_move_limits(note->link->controller, &note->limits);
+    free(note);
+}
+
+void controller_link_set_move_limits(struct controller_link *link,
+                                     const struct moves_limits *limits)
+{
+    struct limits_note *note = xalloc(sizeof *note);
+    *note = (struct limits_note){link, *limits};
+    run_on(link, link->config.controller_env, limits_arrived, note);
 }
 
 void controller_link_set_epoch(struct controller_link *link, int64_t epoch)

@@ -48,6 +48,9 @@ struct controller_link *controller_link_new(const struct controller_link_config 
 void controller_link_free(struct controller_link *link, bool is_clean);
 /* As controller_set_broker_epoch. */
 void controller_link_set_epoch(struct controller_link *link, int64_t epoch);
+/* As controller_set_move_limits. */
+void controller_link_set_move_limits(struct controller_link *link,
+                                     const struct moves_limits *limits);
 
 /* Never NULL; kind is set, the rest is for the caller, who may also free it again. */
 struct controller_ask *controller_ask_new(enum control_request_kind kind);

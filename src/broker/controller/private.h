@@ -15,6 +15,7 @@
 #include "base/map.h"
 #include "broker/controller/controller.h"
 #include "broker/controller/fault.h"
+#include "broker/controller/moves.h"
 #include "env/env.h"
 #include "metastore/path.h"
 #include "metastore/znode.h"
@@ -72,6 +73,7 @@ struct controller_request_item {
     const struct control_request *request;
     controller_done_fn done;
     void *arg;
+    bool is_own; /* of the queue of moves: goes to the core in any case */
     UT_hash_handle hh;
 };
 
@@ -138,6 +140,9 @@ struct controller {
     /* limits.c */
     struct controller_limits *limits; /* of this term; NULL: never set */
     bool is_limits_untold;            /* the next step tells the brokers first */
+    /* moves.c */
+    struct controller_moves *moves; /* NULL: not loading, nor active */
+    struct moves_limits move_limits;
     /* starts.c */
     struct controller_starts *starts; /* NULL: not loaded in this term */
 };
@@ -154,6 +159,13 @@ char *controller_pending_take_name(struct controller_pending *call);
 /* Ends the call; true when it is of the present term and c goes on. */
 bool controller_pending_end(struct controller_pending *call, struct controller **ret_c,
                             void **ret_item);
+/* As controller_request, past the queue of moves. */
+void controller_request_own(struct controller *c, const struct control_request *request,
+                            controller_done_fn done, void *arg);
+struct controller_request_item *controller_request_find(const struct controller *c, uint64_t token);
+/* Answers it, and ends it. */
+void controller_request_answer(struct controller *c, struct controller_request_item *item,
+                               const struct control_reply *reply);
 /* Gives up the role: deletes /controller and stands again a little later. */
 void controller_resign(struct controller *c, const char *reason);
 
@@ -276,7 +288,7 @@ struct controller_start {
     struct controller_starts_group *group;
     struct list_node link;
 };
-/* Reads what is stored, then goes on with controller_legacy_load. */
+/* Reads what is stored, then goes on with controller_moves_load. */
 void controller_starts_load(struct controller *c);
 void controller_starts_reset(struct controller *c); /* the term is over; no move is left in it */
 /* started_ms and progress are set; what an earlier controller stored of a move that it left replaces
@@ -292,9 +304,11 @@ void controller_starts_flush(struct controller *c);
 bool controller_starts_is_settled(const struct controller *c);
 
 /* ---- report.c ---- */
-/* What is told of the moves of reply to those who ask for more; memory from a, NULL when it is full. */
-const struct controller_report *
-controller_report_make(struct controller *c, const struct control_reply *reply, struct arena *a);
+/* What is told of the moves of reply, and of the queue, to those who ask for more; in the memory that
+ * wanted brings, NULL when it is full. */
+const struct controller_report *controller_report_make(struct controller *c,
+                                                       const struct control_reply *reply,
+                                                       const struct control_list *wanted);
 
 /* ---- limits.c ---- */
 /*

@@ -218,6 +218,11 @@ static struct progress_move *move_take(struct controller_progress *p,
         m = move_add(p, moving);
     }
     submitter_take(p, m);
+    struct moves_view view = {0};
+    const struct moves *queue = controller_moves_core(c);
+    if (queue != NULL) {
+        (void)moves_find_running(queue, moving->topic, moving->partition, &view);
+    }
     ids_minus(&p->target, &moving->replicas, &moving->removing);
     struct moves_facts facts = {.now_ms = env_now_ms(c->env),
                                 .wall_ms = env_wall_ms(c->env),
@@ -227,7 +232,8 @@ static struct progress_move *move_take(struct controller_progress *p,
                                 .has_leader = moving->has_leader,
                                 .is_stopping = moving->is_stopping,
                                 .min_insync = moving->min_insync,
-                                .limit_rate = -1,
+                                .is_paused = view.state != MOVES_RUNNING && view.job != NULL,
+                                .limit_rate = view.job == NULL ? -1 : view.job->rate,
                                 .down_since = down_since,
                                 .arg = c};
     moves_progress_set(&m->progress, &moving->adding, moving->leader);
@@ -249,6 +255,7 @@ void controller_progress_heard(struct controller *c, int32_t broker, struct slic
                                int32_t partition, const struct moves_log *log)
 {
     struct progress_move *m = move_find(c->progress, topic, partition);
+    controller_sizes_heard(c, broker, topic, partition, log->size);
     if (m != NULL) {
         moves_progress_heard(&m->progress, broker, log, env_now_ms(c->env));
     }

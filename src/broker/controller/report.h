@@ -10,4 +10,8 @@ struct controller_report {
     /* One for each entry of the reply's list, in its order. */
     struct wire_list_partition_reassignments_response_topics_partitions_details *details;
     int32_t count;
+    struct wire_list_partition_reassignments_response_jobs *jobs;
+    int32_t job_count;
+    struct wire_list_partition_reassignments_response_queued *queued; /* by topic */
+    int32_t queued_count;
 };

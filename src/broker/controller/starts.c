@@ -289,7 +289,7 @@ void controller_starts_flush(struct controller *c)
 static void loaded_check(struct controller *c)
 {
     if (c->starts->reads_pending == 0) {
-        controller_legacy_load(c);
+        controller_moves_load(c);
     }
 }
 

@@ -420,7 +420,7 @@ static inline void world_events(struct world *w, const struct control_event *eve
         } else if (e->kind == CONTROL_EFFECT_RESIGN) {
             w->is_resigned = true;
             buf_putf(&w->log, "resign: %s\n", e->text);
-        } else {
+        } else if (e->kind == CONTROL_EFFECT_LOG) {
             buf_putf(&w->log, "%s\n", e->text);
         }
     }

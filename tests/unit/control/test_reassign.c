@@ -1082,9 +1082,61 @@ static void row_54_an_adding_replica_can_be_elected_once_in_sync(void **state)
     world_deinit(&w);
 }
 
+/* ---- for the queue of moves ---- */
+
+static void judging_changes_nothing(void **state)
+{
+    struct world w;
+    (void)state;
+    world_many(&w, 4, (const char *const[]){"1,2", NULL});
+    struct control_alter judged = {.is_validate_only = true};
+    assert_int_equal(world_alter_with(&w, "t", 0, "2,3", judged), KERR_NONE);
+    assert_int_equal(world_alter_with(&w, "t", 0, "2,2", judged), KERR_INVALID_REPLICA_ASSIGNMENT);
+    assert_int_equal(world_alter_with(&w, "t", 7, "2,3", judged), KERR_UNKNOWN_TOPIC_OR_PARTITION);
+    assert_int_equal(world_alter_with(&w, "t", 0, NULL, judged), KERR_NO_REASSIGNMENT_IN_PROGRESS);
+    assert_int_equal(node_writes(&w), 0);
+    assert_int_equal(control_moving_count(w.core), 0);
+    /* A dead target, even one that was never seen, is the queue's business. */
+    assert_int_equal(world_alter_with(&w, "t", 0, "1,9", judged), KERR_INVALID_REPLICA_ASSIGNMENT);
+    judged.allows_dead_targets = true;
+    assert_int_equal(world_alter_with(&w, "t", 0, "1,9", judged), KERR_NONE);
+    world_deinit(&w);
+}
+
+/* Whoever chose a step from one list does not make it from another. */
+static void a_stale_alter_is_refused(void **state)
+{
+    struct world w;
+    (void)state;
+    world_many(&w, 4, (const char *const[]){"1,2", NULL});
+    int32_t lists[2][2] = {{1, 2}, {2, 1}};
+    int32_t wanted[] = {2, 3};
+    int32_t codes[] = {KERR_NONE, KERR_INVALID_UPDATE_VERSION};
+    for (int32_t i = 1; i >= 0; i--) {
+        struct ids from = {.count = 2, .list = lists[i]};
+        struct control_alter_entry entry = {
+            .topic = slice_str("t"), .replicas = wanted, .replica_count = 2, .from = &from};
+        struct control_request request = {.kind = CONTROL_ALTER_REASSIGNMENTS,
+                                          .alter = {.entries = &entry, .count = 1}};
+        world_request(&w, &request);
+        world_run(&w);
+        assert_int_equal(strtol(strrchr(buf_text(&w.reply.text), ' '), NULL, 10), codes[i]);
+    }
+    struct control_view view;
+    assert_true(control_view(w.core, slice_str("t"), 0, &view));
+    assert_true(assignment_is_reassigning(view.assignment));
+    assert_int_equal(view.leader, 1);
+    assert_false(control_view(w.core, slice_str("t"), 1, &view));
+    assert_true(control_has_live(w.core, 4));
+    assert_false(control_has_live(w.core, 5));
+    world_deinit(&w);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(judging_changes_nothing),
+        cmocka_unit_test(a_stale_alter_is_refused),
         cmocka_unit_test(row_01_every_target_starts_from_the_origin),
         cmocka_unit_test(row_02_kept_replicas_keep_the_wanted_order),
         cmocka_unit_test(row_03_21_a_new_order_is_stored_at_once),

@@ -1,0 +1,110 @@
+/*
+ * How large the partitions of the queue are: asked of their leaders each second while moves wait for a limit
+ * on bytes in flight, and heard beside the looks at running moves. Runs on the driver's env.
+ */
+#include "broker/controller/private.h"
+
+#include <stdlib.h>
+
+#define ASK_MS    1000
+#define ASKED_MAX 5000 /* partitions at a time */
+
+struct controller_size {
+    char *topic;
+    int32_t partition;
+    int64_t bytes;
+    uint64_t key;
+    UT_hash_handle hh;
+};
+
+static uint64_t key_of(struct slice topic, int32_t partition)
+{
+    return hash_bytes(topic.ptr, topic.len) * 31 + (uint64_t)(uint32_t)partition;
+}
+
+static struct controller_size *find(const struct controller_moves *v, struct slice topic,
+                                    int32_t partition)
+{
+    struct controller_size *s = NULL;
+    uint64_t key = key_of(topic, partition);
+    HASH_FIND(hh, v->sizes, &key, sizeof key, s);
+    return s != NULL && s->partition == partition && slice_equal_str(topic, s->topic) ? s : NULL;
+}
+
+int64_t controller_sizes_get(const struct controller *c, struct slice topic, int32_t partition)
+{
+    const struct controller_size *s = c->moves == NULL ? NULL : find(c->moves, topic, partition);
+    return s == NULL ? -1 : s->bytes;
+}
+
+void controller_sizes_heard(struct controller *c, int32_t broker, struct slice topic,
+                            int32_t partition, int64_t bytes)
+{
+    struct control_view view;
+    if (c->moves == NULL || bytes < 0 || !control_view(c->core, topic, partition, &view) ||
+        view.leader != broker) {
+        return;
+    }
+    struct controller_size *s = find(c->moves, topic, partition);
+    if (s == NULL) {
+        uint64_t key = key_of(topic, partition);
+        struct controller_size *other = NULL;
+        HASH_FIND(hh, c->moves->sizes, &key, sizeof key, other);
+        if (other != NULL) {
+            return; /* of another partition with the same hash: that one stays known */
+        }
+        s = xalloc(sizeof *s);
+        s->topic = slice_dup(topic);
+        s->partition = partition;
+        s->key = key;
+        HASH_ADD(hh, c->moves->sizes, key, sizeof s->key, s);
+    }
+    s->bytes = bytes;
+}
+
+struct asking {
+    struct controller *c;
+    int32_t count;
+};
+
+static void ask_about(void *arg, const struct moves_view *view)
+{
+    struct asking *asking = arg;
+    struct control_view now;
+    if (asking->count < ASKED_MAX && view->bytes_to_copy < 0 &&
+        control_view(asking->c->core, view->topic, view->partition, &now) && now.leader >= 0) {
+        controller_log_dirs_want(asking->c, now.leader, view->topic, view->partition);
+        asking->count++;
+    }
+}
+
+static void ask(void *arg)
+{
+    struct controller *c = arg;
+    struct asking asking = {.c = c};
+    if (c->moves->is_loaded && c->move_limits.bytes_in_flight >= 0 && c->role == ROLE_ACTIVE) {
+        moves_each_queued(c->moves->core, ask_about, &asking);
+        if (asking.count > 0) {
+            controller_log_dirs_ask(c);
+        }
+    }
+    env_timer_start(&c->moves->size_timer, ASK_MS);
+}
+
+void controller_sizes_init(struct controller *c, struct controller_moves *v)
+{
+    env_timer_init(&v->size_timer, c->env, ask, c);
+    env_timer_start(&v->size_timer, ASK_MS);
+}
+
+void controller_sizes_free(struct controller_moves *v)
+{
+    struct controller_size *s = NULL;
+    struct controller_size *next = NULL;
+    HASH_ITER(hh, v->sizes, s, next)
+    {
+        HASH_DEL(v->sizes, s);
+        free(s->topic);
+        free(s);
+    }
+}
