@@ -33,6 +33,7 @@ static void topic_observed(void *arg, const struct metastore_result *result)
     }
     model_topic_deinit(&c->topic);
     c->topic = topic;
+    cluster_operator_check(c);
 }
 
 static void state_trace(struct cluster *c, int32_t partition,
@@ -192,6 +193,9 @@ static bool is_tidy(const struct cluster *c)
 
 bool cluster_is_settled(struct cluster *c)
 {
+    if (c->op.has_queue && !c->op.is_finished) {
+        return false;
+    }
     if (cluster_crash_is_checked(c) || c->reads_due > 0 || (c->has_plan && !plan_may_wait(c)) ||
         c->topic.partition_count != c->partition_count) {
         return false;

@@ -60,6 +60,7 @@ static struct cluster *cluster_new(const struct cluster_options *options)
     struct env *env = sim_node_env(c->client_node);
     struct metastore_factory *factory = metastore_store_factory(c->store);
     c->session = factory->open(factory, env, 3600 * 1000, session_state, c);
+    cluster_operator_init(c);
     c->client = client_new(env, c->broker_count, CLUSTER_PORT, CLUSTER_TOPIC);
     for (int32_t i = 0; i < c->broker_count; i++) {
         char name[24];

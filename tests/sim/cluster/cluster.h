@@ -63,6 +63,7 @@ struct cluster_reader {
 struct cluster_move {
     struct ids origin;  /* the list before the first move */
     struct ids target;  /* the last one asked for and accepted */
+    struct ids earlier; /* the one before it: with a queue it may still come first */
     bool is_certain;    /* every request since the origin was read had a known outcome */
     int64_t unknown_ms; /* when a request last had none: it may still be carried out for a while */
 };
@@ -76,6 +77,13 @@ struct cluster_operator {
     struct ids wanted;   /* count 0: a cancel */
     bool is_plan_due;    /* a plan of moves is watched: what it asks for has to come */
     int64_t plan_end_ms; /* ... and this is the last time to look */
+    struct prng queue_prng;
+    bool
+        has_queue; /* in this run moves are also submitted, paused, resumed and cancelled at large */
+    bool has_caps;    /* ... one at a time in the cluster, and nothing is paused */
+    bool is_finished; /* stopped, and the queue was emptied */
+    int8_t action;    /* of the request under way: enum moves_action */
+    bool is_at_large; /* it names no partition */
     bool is_busy;
     bool is_stopped;
     int64_t moves_started;
@@ -165,7 +173,11 @@ void cluster_workload_start(struct cluster *c);
 void cluster_workload_free(struct cluster *c);
 
 /* operator.c */
+/* Before the brokers start: decides whether there is a queue, and its limits. */
+void cluster_operator_init(struct cluster *c);
 void cluster_operator_start(struct cluster *c);
+/* No more partitions move at a time than may. */
+void cluster_operator_check(struct cluster *c);
 void cluster_operator_free(struct cluster *c);
 /* The plan of moves is there and names the partition: what becomes of it is not known yet. */
 void cluster_operator_planned(struct cluster *c, int32_t partition);

@@ -8,6 +8,7 @@
 #include "metastore/path.h"
 #include "metastore/znode.h"
 #include "model/kerr.h"
+#include "moves/moves.h"
 #include "sim/cluster/cluster.h"
 #include "wire/alter_partition_reassignments.h"
 
@@ -88,7 +89,9 @@ static void check_restored(struct cluster_operator *op, const struct assignment 
         operator_later(op, 100, 500);
         return;
     }
-    if (move->is_certain && !ids_equal(&a->replicas, &move->origin)) {
+    bool is_reached = op->has_queue && (ids_equal(&a->replicas, &move->target) ||
+                                        ids_equal(&a->replicas, &move->earlier));
+    if (move->is_certain && !is_reached && !ids_equal(&a->replicas, &move->origin)) {
         char found[64];
         char wanted[64];
         ids_text(&a->replicas, found, sizeof found);
@@ -110,6 +113,8 @@ static void check_started(struct cluster_operator *op, const struct assignment *
         if (!ids_same_set(&origin, &move->origin)) {
             /* The earlier move ended between our read and our request. */
             ids_copy(&move->origin, &move->target);
+            move->is_certain =
+                move->is_certain && !op->has_queue; /* which one it was is not known */
             if (move->is_certain && !ids_same_set(&origin, &move->origin)) {
                 cluster_fail(op->cluster,
                              "partition %d: the move starts from a list nobody asked for",
@@ -118,14 +123,38 @@ static void check_started(struct cluster_operator *op, const struct assignment *
         }
         ids_deinit(&origin);
     }
+    ids_copy(&move->earlier, &move->target);
     ids_copy(&move->target, &op->wanted);
     op->moves_started++;
     operator_later(op, 50, 2500);
 }
 
+/* Nothing is left of the queue when no partition of it was refused. */
+static void at_large_answered(struct cluster_operator *op,
+                              const struct wire_alter_partition_reassignments_response *response)
+{
+    bool is_clean = response->error_code == KERR_NONE;
+    for (int32_t i = 0; i < response->responses_count; i++) {
+        for (int32_t j = 0; j < response->responses[i].partitions_count; j++) {
+            int16_t code = response->responses[i].partitions[j].error_code;
+            is_clean = is_clean && (code == KERR_NONE || code == KERR_NO_REASSIGNMENT_IN_PROGRESS);
+        }
+    }
+    sim_trace(op->cluster->world, "operator: all: %s", is_clean ? "done" : "refused");
+    op->is_finished = op->is_stopped && is_clean && op->action == MOVES_ACTION_CANCEL;
+    if (!is_clean) {
+        client_refresh(op->cluster->client);
+    }
+    operator_later(op, 50, 1000);
+}
+
 static void alter_answered(struct cluster_operator *op,
                            const struct wire_alter_partition_reassignments_response *response)
 {
+    if (op->is_at_large) {
+        at_large_answered(op, response);
+        return;
+    }
     bool is_one = response->responses_count == 1 && response->responses[0].partitions_count == 1;
     int16_t code = response->error_code != 0 || !is_one
                        ? response->error_code
@@ -152,6 +181,10 @@ static void alter_done(void *arg, int err, struct reader *body)
     struct wire_alter_partition_reassignments_response response;
     if (err != 0 || wire_alter_partition_reassignments_response_decode(
                         &response, body, ALTER_VERSION, &arena) != 0) {
+        for (int32_t p = 0; op->is_at_large && p < op->cluster->partition_count; p++) {
+            op->partition = p;
+            outcome_unknown(op);
+        }
         outcome_unknown(op);
         client_refresh(op->cluster->client);
         operator_later(op, 4000, 8000);
@@ -189,11 +222,14 @@ static void alter_send(struct cluster_operator *op, const struct assignment *a)
     struct wire_alter_partition_reassignments_request request;
     wire_alter_partition_reassignments_request_init(&request);
     request.topics = &topic;
-    request.topics_count = 1;
+    request.topics_count = op->is_at_large ? 0 : 1;
+    request.action = op->action;
+    request.klamm_extensions = op->action != 0;
     char text[64];
     ids_text(&op->wanted, text, sizeof text);
-    sim_trace(c->world, "operator: partition %d -> [%s] by broker %d", op->partition, text,
-              controller);
+    sim_trace(c->world, "operator: %s%d -> [%s] by broker %d, action %d",
+              op->is_at_large ? "all, not " : "partition ", op->partition, text, controller,
+              op->action);
     struct client_call call = {.broker = controller,
                                .key = WIRE_KEY_ALTER_PARTITION_REASSIGNMENTS,
                                .version = ALTER_VERSION,
@@ -323,10 +359,37 @@ static void draw_target(struct cluster_operator *op)
     }
 }
 
+/* What is asked of the queue instead of a stock request. */
+static void draw_action(struct cluster_operator *op)
+{
+    int64_t dice = (int64_t)prng_below(&op->queue_prng, 12);
+    op->action = MOVES_ACTION_ALTER;
+    op->is_at_large = false;
+    if (dice < 5 && op->wanted.count > 0) {
+        op->action = MOVES_ACTION_SUBMIT;
+    } else if (dice < 2) {
+        op->action = MOVES_ACTION_CANCEL; /* of the partition */
+    } else if (dice >= 7 && dice < 11 && !op->has_caps) {
+        op->action = dice == 7 ? MOVES_ACTION_PAUSE : MOVES_ACTION_RESUME;
+        op->is_at_large = true;
+    } else if (dice == 11) {
+        op->action = MOVES_ACTION_UNDO;
+        op->is_at_large = true;
+    }
+}
+
+/* When all is over the queue is emptied. */
+static void wish_the_end(struct cluster_operator *op)
+{
+    op->action = MOVES_ACTION_CANCEL;
+    op->is_at_large = true;
+    ids_clear(&op->wanted);
+}
+
 static void operator_run(void *arg)
 {
     struct cluster_operator *op = arg;
-    if (op->is_stopped || op->is_busy) {
+    if (op->is_busy || (op->is_stopped && (!op->has_queue || op->is_finished))) {
         return;
     }
     if (cluster_crash_is_checked(op->cluster)) {
@@ -335,13 +398,58 @@ static void operator_run(void *arg)
     }
     op->is_busy = true;
     op->partition = (int32_t)prng_below(op->cluster->prng, (uint64_t)op->cluster->partition_count);
-    bool is_plan = prng_chance(op->cluster->prng, 1, 5);
+    if (op->is_stopped) {
+        wish_the_end(op);
+        topic_read_start(op, alter_send);
+        return;
+    }
+    bool is_plan = prng_chance(op->cluster->prng, 1, 5) && !op->has_queue;
     if (!is_plan && prng_chance(op->cluster->prng, 1, 4)) {
         ids_clear(&op->wanted);
     } else {
         draw_target(op);
     }
+    if (op->has_queue) {
+        draw_action(op);
+    }
     topic_read_start(op, is_plan ? plan_send : alter_send);
+}
+
+static void limits_written(void *arg, const struct metastore_result *result)
+{
+    struct cluster *c = arg;
+    c->op.has_caps = result->err == 0;
+}
+
+void cluster_operator_init(struct cluster *c)
+{
+    struct cluster_operator *op = &c->op;
+    prng_init(&op->queue_prng, c->options.seed * 2 + 1);
+    op->has_queue = c->options.crossed == NULL && !c->options.mixes_levels &&
+                    prng_chance(&op->queue_prng, 1, 3);
+    if (op->has_queue && prng_chance(&op->queue_prng, 1, 2)) {
+        struct metastore_op ops[] = {
+            {.kind = METASTORE_CREATE, .path = slice_str("/config")},
+            {.kind = METASTORE_CREATE, .path = slice_str("/config/brokers")},
+            {.kind = METASTORE_CREATE,
+             .path = slice_str("/config/brokers/<default>"),
+             .data =
+                 slice_str("{\"version\":1,\"config\":{\"klamm.moves.max.per.cluster\":\"1\"}}")}};
+        metastore_multi(c->session, ops, 3, limits_written, c);
+        (void)sim_world_run(c->world, 1000, NULL, NULL);
+    }
+}
+
+/* A move that is overridden by the next is in its place; so at most one partition moves. */
+void cluster_operator_check(struct cluster *c)
+{
+    int32_t count = 0;
+    for (int32_t p = 0; p < c->topic.partition_count; p++) {
+        count += assignment_is_reassigning(&c->topic.partitions[p]);
+    }
+    if (c->op.has_caps && count > 1) {
+        cluster_fail(c, "%d partitions move at a time, and one may", count);
+    }
 }
 
 void cluster_operator_start(struct cluster *c)
@@ -364,5 +472,6 @@ void cluster_operator_free(struct cluster *c)
     for (int32_t p = 0; p < CLUSTER_PARTITIONS_MAX; p++) {
         ids_deinit(&c->op.moves[p].origin);
         ids_deinit(&c->op.moves[p].target);
+        ids_deinit(&c->op.moves[p].earlier);
     }
 }
