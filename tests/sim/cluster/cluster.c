@@ -46,6 +46,7 @@ static struct cluster *cluster_new(const struct cluster_options *options)
     c->prng = sim_world_prng(c->world);
     cluster_crashes_init(c);
     cluster_limits_init(c);
+    cluster_watcher_init(c);
     c->broker_count = (int32_t)prng_range(c->prng, 3, CLUSTER_BROKERS_MAX);
     c->partition_count = (int32_t)prng_range(c->prng, 1, CLUSTER_PARTITIONS_MAX);
     for (int i = 0; options->mixes_levels && i < 2; i++) {
@@ -261,6 +262,7 @@ bool cluster_run(const struct cluster_options *options)
         cluster_step(c);
         cluster_faults_step(c);
         cluster_limits_step(c);
+        cluster_watcher_step(c);
     }
     if (!cluster_has_failed(c)) {
         cluster_settle(c);

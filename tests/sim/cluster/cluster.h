@@ -111,6 +111,14 @@ struct cluster_crashes {
     struct assignment listed[CLUSTER_PARTITIONS_MAX]; /* replicas empty: not listed */
 };
 
+/* Looks at the moves now and then: watcher.c. */
+struct cluster_watcher {
+    struct prng prng;
+    bool is_there; /* in this run */
+    bool is_busy;  /* a list is asked for */
+    bool asks_for_details;
+};
+
 struct cluster_options {
     uint64_t seed;
     uint64_t *crossed;       /* crashes at each of CONTROLLER_FAULT_POINTS; NULL: none there */
@@ -136,6 +144,7 @@ struct cluster {
     struct cluster_reader readers[CLUSTER_PARTITIONS_MAX];
     struct cluster_operator op;
     struct cluster_crashes crashes;
+    struct cluster_watcher watcher;
     struct prng limits_prng;
     bool has_limits; /* in this run */
     /* what the metastore says, kept fresh by the checker */
@@ -194,6 +203,11 @@ void cluster_limits_init(struct cluster *c);
 void cluster_limits_step(struct cluster *c);
 /* Lifts them all. */
 void cluster_limits_end(struct cluster *c);
+
+/* watcher.c */
+void cluster_watcher_init(struct cluster *c);
+/* Call as cluster_faults_step. */
+void cluster_watcher_step(struct cluster *c);
 
 /* crashes.c */
 void cluster_crashes_init(struct cluster *c);
