@@ -1,6 +1,7 @@
 /*
  * The command line of klamm moves: one table of options an action.
  */
+#include "cli/moves_local.h"
 #include "cli/moves_run.h"
 
 #include "base/alloc.h"
@@ -57,6 +58,11 @@ static const struct cli_option submit_options[] = {
      0},
     {"rollback", "FILE", "where the way back is written (default: PLAN.rollback.json)",
      CLI_OPTION_TEXT, AT(rollback), 0, 0},
+    {"journal", "FILE",
+     "where the queue is kept when the controller keeps none\n(default: PLAN.journal)",
+     CLI_OPTION_TEXT, AT(journal), 0, 0},
+    {"concurrency", "N", "how many moves at a time, when the controller keeps no queue",
+     CLI_OPTION_NUMBER, AT(concurrency), 1, 100000},
     COMMON};
 static const struct cli_option undo_options[] = {
     STARTING,
@@ -259,7 +265,7 @@ int cli_moves_refresh(struct cli_moves *run, struct klamm_error *err)
         klamm_moves_free(run->moves);
         run->moves = moves;
     }
-    return code;
+    return code == 0 && run->local != NULL ? cli_moves_local_step(run->local, err) : code;
 }
 
 int cli_moves_fail(struct cli_moves *run, const char *format, ...)

@@ -18,6 +18,8 @@ struct cli_moves_options {
     const char *throttle;
     const char *priority;
     const char *rollback; /* NULL = named after the plan */
+    const char *journal;  /* the same; for controllers without a queue */
+    int64_t concurrency;  /* the same; 0 = the default */
     bool is_one_at_a_time;
     bool is_dry_run;
     bool allows_factor_change;
@@ -42,6 +44,8 @@ struct cli_moves_options {
     int64_t interval_ms;
 };
 
+struct cli_moves_local;
+
 struct cli_moves {
     struct cli_session *session;
     struct cli_terminal *terminal;
@@ -50,6 +54,7 @@ struct cli_moves {
     struct cli_texts operands;
     struct klamm_cluster *cluster; /* from cli_moves_open on */
     struct klamm_moves *moves;     /* of the whole cluster, from cli_moves_open on */
+    struct cli_moves_local *local; /* the queue, where the controller has none; else NULL */
 };
 
 /* Connects and learns who the brokers are and what moves: a server without these APIs is found out before
