@@ -267,6 +267,7 @@ int cli_journal_put(struct cli_journal *journal, const char *name, struct slice 
     struct buf line;
     CHECK(name[0] != '\0' && strchr(name, ' ') == NULL && strlen(name) <= CLI_JOURNAL_NAME_MAX);
     CHECK(value.len == 0 || memchr(value.ptr, '\n', value.len) == NULL);
+    CHECK(!slice_equal_str(value, "-"));
     if (journal->has_failed) {
         return errmsg_set(em, E_IO, "%s cannot be written any more", journal->path);
     }
