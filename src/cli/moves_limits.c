@@ -63,9 +63,9 @@ static int make_value(int limit, const char *text, char **ret_value, struct errm
                 "none",
                 text);
         }
-    } else if (!cli_text_parse_int(text, 1, INT32_MAX, &number)) {
+    } else if (!cli_text_parse_int(text, 0, INT32_MAX, &number)) {
         return errmsg_set(em, E_INVALID,
-                          "\"%.40s\" is no number of moves, from 1 to 2147483647, nor none", text);
+                          "\"%.40s\" is no number of moves, from 0 to 2147483647, nor none", text);
     }
     *ret_value = xasprintf("%" PRId64, number);
     return 0;

@@ -53,7 +53,7 @@ static void wrong_usage_gives_2(void **state)
         "undo",
         "undo @P --job j1",
         "history @P",
-        "limits --in-per-broker 0",
+        "limits --in-per-broker few",
         "limits --out-per-broker -1",
         "limits --per-cluster 2147483648",
         "limits --bytes-in-flight 0",

@@ -43,6 +43,10 @@ static void limits_are_set_and_taken_back(void **state)
                "");
     cli_run(x, cli_moves_run, LIMITS " --per-cluster none --out-per-broker 3 --json");
     cli_expect(x, 0, "{}\n", "");
+    cli_run(x, cli_moves_run, LIMITS " --in-per-broker 0");
+    cli_expect(x, 0, "The limits are changed.\n", "");
+    expect_setting(x, "klamm.moves.max.in.per.broker", "0"); /* nothing more starts */
+    cli_run(x, cli_moves_run, LIMITS " --in-per-broker 8");
     cli_run(x, cli_moves_run, LIMITS " --json");
     cli_expect(x, 0,
                "{\"in_per_broker\":8,\"out_per_broker\":3,\"per_cluster\":-1,"
