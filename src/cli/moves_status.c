@@ -85,6 +85,16 @@ static void put_bytes_cell(struct cli_table *table, int64_t bytes, const char *b
     buf_deinit(&text);
 }
 
+/* What the server says, without anything that a terminal would obey. */
+static void put_text_cell(struct cli_table *table, const char *text)
+{
+    struct buf escaped;
+    buf_init(&escaped);
+    cli_text_put_escaped(&escaped, slice_str(text == NULL || text[0] == '\0' ? "-" : text));
+    cli_table_put(table, CLI_STYLE_PLAIN, "%.*s", SLICE_ARG(buf_slice(&escaped)));
+    buf_deinit(&escaped);
+}
+
 static void put_row(struct cli_table *table, const struct cli_moves_row *row)
 {
     static const enum cli_style styles[] = {[CLI_MOVES_COPYING] = CLI_STYLE_GOOD,
@@ -112,8 +122,7 @@ static void put_row(struct cli_table *table, const struct cli_moves_row *row)
         buf_put_str(&text, "-");
     }
     cli_table_put(table, CLI_STYLE_PLAIN, "%.*s", SLICE_ARG(buf_slice(&text)));
-    cli_table_put(table, CLI_STYLE_PLAIN, "%s",
-                  row->job == NULL || row->job[0] == '\0' ? "-" : row->job);
+    put_text_cell(table, row->job);
     buf_clear(&text);
     cli_moves_row_put_reason(row, &text);
     cli_table_put(table, CLI_STYLE_PLAIN, "%.*s", SLICE_ARG(buf_slice(&text)));
@@ -326,11 +335,11 @@ static void print_jobs(const struct klamm_moves *moves, bool wants_over,
         }
         buf_clear(&text);
         cli_text_put_time(&text, job->submitted_ms);
-        cli_table_put(&table, CLI_STYLE_PLAIN, "%s", job->id);
+        put_text_cell(&table, job->id);
         cli_table_put(&table, CLI_STYLE_PLAIN, "%s%s", job_state_name(job->state),
                       job->is_one_at_a_time ? ", one at a time" : "");
         cli_table_put(&table, CLI_STYLE_PLAIN, "%.*s", SLICE_ARG(buf_slice(&text)));
-        cli_table_put(&table, CLI_STYLE_PLAIN, "%s", job->submitted_by);
+        put_text_cell(&table, job->submitted_by);
         cli_table_put(&table, CLI_STYLE_PLAIN, "%" PRId32 " of %" PRId32, job->moves_done,
                       job->moves_total);
         put_bytes_cell(&table, job->bytes_copied, "");

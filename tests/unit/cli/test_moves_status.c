@@ -133,6 +133,22 @@ static void history_shows_what_ended(void **state)
     assert_null(strstr(x->out, "j1"));
 }
 
+/* Names come over the network: a terminal must not obey them. */
+static void names_of_the_server_are_escaped(void **state)
+{
+    struct cli_fixture *x = *state;
+    cli_move(x, 0, far, 3);
+    pthread_mutex_lock(&x->cluster->lock);
+    snprintf(x->cluster->topics[0].partitions[0].job, 64, "\033[2Jj");
+    x->cluster->jobs[0] = (struct fake_job){.id = "\033[2Jj", .rate = -1, .state = 1, .moves = 1};
+    pthread_mutex_unlock(&x->cluster->lock);
+    cli_run(x, cli_moves_run, STATUS);
+    assert_int_equal(x->exit_code, 0);
+    assert_null(strchr(x->out, '\033'));
+    cli_expect_part(x->out, "\\u001b[2Jj  running");
+    cli_expect_part(x->out, "  \\u001b[2Jj\n");
+}
+
 /* S32: somebody has given a partition another target; a partition that does not exist. */
 static void s32_plan_is_compared(void **state)
 {
@@ -191,6 +207,7 @@ int main(void)
         CLI_TEST(s13_what_does_not_converge_has_its_numbers),
         CLI_TEST(json_has_jobs_and_moves),
         CLI_TEST(history_shows_what_ended),
+        CLI_TEST(names_of_the_server_are_escaped),
         CLI_TEST(s32_plan_is_compared),
         CLI_TEST(stock_controllers_give_sizes),
     };
