@@ -9,10 +9,11 @@ import time
 import unittest
 
 import configs
-from moves_report import COPYING, DOWN, FAILED, FETCH_ERROR, MIN_ISR, NO_LEADER, NONE, TARGET_DOWN, THROTTLED
+from moves_report import (COPYING, DOWN, FAILED, FETCH_ERROR, HELD, MIN_ISR, NO_LEADER, NONE, PAUSED, SLOT, TARGET_DOWN,
+                          THROTTLED)
 from moving import LINES, LISTS, MB, SLOW, SMALL, SOME, MovingTest
 from protocol import call, compact_array, compact_text
-from support import wait_until
+from support import kcat, wait_until
 
 
 class Writer(threading.Thread):
@@ -204,6 +205,60 @@ class Progress(MovingTest):
             self.wait_end("s13")
         finally:
             self.assertEqual(writer.finish(), 0)
+
+    def submit(self, job, entries, *options):
+        self.cluster.admin("moves", "submit", self.plan(entries), "--yes", "--job", job, "--rollback",
+                           os.path.join(self.cluster.root, job + ".json"), *options)
+
+    def test_a_move_without_a_slot_waits_for_one(self):
+        """Four moves into a broker at a time: the others are listed as waiting."""
+        self.create("slots", *[[1]] * 6)
+        for partition in range(6):
+            self.produce("slots", SOME[:1000], "-p", str(partition), *SMALL)
+        self.submit("slots", {("slots", p): [2] for p in range(6)}, "--throttle", "10000")
+        report = self.report()
+        self.assertEqual(len(report.moves), 4)
+        self.assertEqual(len(report.queued), 2)
+        for move in report.moves.values():
+            self.assertEqual((move["job"], move["submitted_by"]), ("slots", "User:ANONYMOUS"))
+            self.assertNotEqual(move["client_id"], "")
+        for waiting in report.queued.values():
+            self.assertEqual((waiting["target"], waiting["job"], waiting["reason"]), ([2], "slots", SLOT))
+            self.assertGreater(waiting["since_ms"], 0)
+        self.assertEqual((report.jobs["slots"]["total"], report.jobs["slots"]["done"]), (6, 0))
+        self.cluster.admin("moves", "set", "--job", "slots", "--throttle", "none")
+        wait_until("all to end", lambda: self.report().jobs["slots"]["done"] == 6)
+        self.assertEqual((self.report().moves, self.report().queued), ({}, {}))
+
+    def test_a_paused_move_says_so_and_keeps_its_bytes(self):
+        self.create("paused", [1])
+        self.produce("paused", SOME, *SMALL)
+        self.submit("paused", {("paused", 0): [2]}, "--throttle", "100000")
+        before = self.wait_move("paused", "the first bytes", lambda m: m["copied"] > 0)
+        self.cluster.admin("moves", "pause", "--partition", "paused-0")
+        move = self.wait_reason("paused", PAUSED)
+        self.assertEqual((move["adding"][2]["state"], move["adding"][2]["reason"], move["eta_ms"]), (HELD, PAUSED, -1))
+        self.assertGreaterEqual(move["copied"], before["copied"])
+        self.cluster.admin("moves", "resume", "--partition", "paused-0")
+        after = self.wait_move("paused", "the end of the pause", lambda m: m["reason"] != PAUSED)
+        self.assertGreaterEqual(after["copied"], move["copied"])
+        self.assertEqual(after["started_ms"], before["started_ms"])
+        self.cluster.admin("moves", "set", "--job", "paused", "--throttle", "none")
+        self.wait_end("paused")
+        self.assertEqual(self.consume("paused"), SOME)
+
+    def test_a_move_to_a_broker_that_is_down_waits_in_the_queue(self):
+        self.create("known", [5, 1])  # or nobody would believe that there is a broker 5
+        self.create("later", [1])
+        self.produce("later", SOME, *SMALL)
+        self.cluster.dev("kill", "5")
+        wait_until("broker 5 to be missed", lambda: "broker 5 at" not in kcat("-b", self.address(1), "-L").stdout)
+        self.submit("later", {("later", 0): [5]}, "--allow-down-targets")
+        waiting = self.report().queued["later", 0]
+        self.assertEqual(waiting["reason"], TARGET_DOWN)
+        self.cluster.dev("start", "5")
+        wait_until("it to end", lambda: self.report().jobs["later"]["done"] == 1)
+        self.assertEqual(self.consume("later"), SOME)
 
     def test_s32_a_plan_is_compared_with_what_somebody_else_asked_for(self):
         self.create("overridden", [1, 2, 3], [1, 2, 3], [1, 2, 3])
