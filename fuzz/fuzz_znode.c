@@ -4,6 +4,7 @@
  */
 #include "base/check.h"
 #include "metastore/znode.h"
+#include "metastore/znode_job.h"
 
 #include <stdlib.h>
 
@@ -181,6 +182,32 @@ static bool convert_log_dir_event(struct slice in, struct buf *out)
     return is_good;
 }
 
+static bool convert_job(struct slice in, struct buf *out)
+{
+    struct model_job job = {.id = slice_str("j")};
+    struct arena arena;
+    arena_init(&arena, 1 << 22);
+    bool is_good = metastore_job_decode(in, &job, &arena, NULL) == 0;
+    if (is_good) {
+        metastore_job_encode(out, &job);
+    }
+    arena_deinit(&arena);
+    return is_good;
+}
+
+static bool convert_job_piece(struct slice in, struct buf *out)
+{
+    struct model_job_piece piece = {0};
+    struct arena arena;
+    arena_init(&arena, 1 << 22);
+    bool is_good = metastore_job_piece_decode(in, &piece, &arena, NULL) == 0;
+    if (is_good) {
+        metastore_job_piece_encode(out, &piece);
+    }
+    arena_deinit(&arena);
+    return is_good;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static const convert_fn kinds[] = {
@@ -188,7 +215,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         convert_config,       convert_config_change, convert_producer_block,
         convert_legacy_moves, convert_controller,    convert_controller_epoch,
         convert_cluster_id,   convert_log_dir_event, convert_partitions,
-        convert_features};
+        convert_features,     convert_job,           convert_job_piece};
     if (size == 0) {
         return 0;
     }
