@@ -343,7 +343,9 @@ static struct ids effect_ids(struct moves *m, const struct ids *from)
 {
     struct ids ids = {.count = from->count,
                       .list = moves_effect_array(m, (size_t)from->count, sizeof(int32_t))};
-    memcpy(ids.list, from->list, (size_t)from->count * sizeof(int32_t));
+    if (from->count > 0) {
+        memcpy(ids.list, from->list, (size_t)from->count * sizeof(int32_t));
+    }
     return ids;
 }
 

@@ -89,6 +89,29 @@ static void partition_changed(struct moves *m, const struct moves_event *event)
     }
 }
 
+static void topic_changed(struct moves *m, struct slice topic)
+{
+    struct queue_topic *t = NULL;
+    HASH_FIND(hh, m->topics, topic.ptr, topic.len, t);
+    if (t == NULL) {
+        return;
+    }
+    /* The last place that goes frees the topic. */
+    size_t count = HASH_COUNT(t->places);
+    struct queue_place **places = xalloc((count + 1) * sizeof(struct queue_place *));
+    struct queue_place *p = NULL;
+    struct queue_place *next = NULL;
+    count = 0;
+    HASH_ITER(hh, t->places, p, next)
+    {
+        places[count++] = p;
+    }
+    for (size_t i = 0; i < count; i++) {
+        moves_place_look(m, places[i]);
+    }
+    free(places);
+}
+
 static void event_take(struct moves *m, const struct moves_event *event)
 {
     switch (event->kind) {
@@ -115,7 +138,11 @@ static void event_take(struct moves *m, const struct moves_event *event)
         moves_stored(m, event);
         break;
     case MOVES_ON_PARTITION:
-        partition_changed(m, event);
+        if (event->partition == MOVES_WHOLE_TOPIC) {
+            topic_changed(m, event->topic);
+        } else {
+            partition_changed(m, event);
+        }
         break;
     case MOVES_ON_BROKERS:
         moves_wake_brokers(m);

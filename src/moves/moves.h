@@ -253,7 +253,7 @@ struct moves_event {
         };
         struct {
             struct slice topic; /* PARTITION */
-            int32_t partition;
+            int32_t partition;  /* MOVES_WHOLE_TOPIC: the topic is gone, or is being deleted */
         };
     };
 };

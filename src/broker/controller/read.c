@@ -722,6 +722,7 @@ void controller_topic_removed(struct controller *c, struct slice name)
     if (t != NULL) {
         topic_remove(c, t);
     }
+    controller_moves_partition(c, name, MOVES_WHOLE_TOPIC);
 }
 
 /* ---- the end of loading ---- */

@@ -20,6 +20,21 @@ static void a_topic_that_goes_ends_its_moves(void **state)
     world_deinit(&w);
 }
 
+/* Told once for all of it; what waits need not be looked at first. */
+static void a_topic_can_go_as_a_whole(void **state)
+{
+    (void)state;
+    struct world w;
+    world_init(&w, 3, one);
+    world_submit(&w, 0, 2, (int32_t[]){4, 5, 6}, world_request(MOVES_ACTION_SUBMIT));
+    w.partitions[0].is_gone = w.partitions[1].is_gone = w.partitions[2].is_gone = true;
+    world_partition_tell(&w, MOVES_WHOLE_TOPIC);
+    assert_int_equal(moves_queued_count(w.m), 0);
+    assert_null(w.m->topics);
+    world_partition_tell(&w, MOVES_WHOLE_TOPIC); /* of a topic that is not known */
+    world_deinit(&w);
+}
+
 /* A later submission takes the place of the move that runs when its turn comes, and undo leads to the list
  * from before the first. */
 static void a_later_submission_overrides(void **state)
@@ -70,6 +85,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_topic_that_goes_ends_its_moves),
+        cmocka_unit_test(a_topic_can_go_as_a_whole),
         cmocka_unit_test(a_later_submission_overrides),
         cmocka_unit_test(a_stock_alter_takes_a_partition_out_of_its_job),
         cmocka_unit_test(a_target_that_is_reached_already_is_done),

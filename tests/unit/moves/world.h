@@ -540,12 +540,18 @@ static inline void world_crash(struct world *w, struct moves_limits limits)
     for (int32_t i = 0; i < writes; i++) {
         world_write_apply(w, &w->writes[i]);
     }
-    memmove(w->writes, w->writes + writes, (size_t)(w->write_count - writes) * sizeof *w->writes);
+    if (writes > 0) {
+        memmove(w->writes, w->writes + writes,
+                (size_t)(w->write_count - writes) * sizeof *w->writes);
+    }
     w->write_count -= writes;
     for (int32_t i = 0; i < alters; i++) {
         world_alter_run(w, w->alters[i], false);
     }
-    memmove(w->alters, w->alters + alters, (size_t)(w->alter_count - alters) * sizeof *w->alters);
+    if (alters > 0) {
+        memmove(w->alters, w->alters + alters,
+                (size_t)(w->alter_count - alters) * sizeof *w->alters);
+    }
     w->alter_count -= alters;
     world_outstanding_free(w);
     for (int32_t i = 0; i < w->partition_count; i++) {
