@@ -1,4 +1,4 @@
-"""klamm moves against brokers: submit, status, pause, resume, set, cancel, undo, history; S04, S07, S15 and S32.
+"""klamm moves against brokers: submit, status, pause, resume, set, cancel, undo, history; S04, S07, S13, S15 and S32.
 
 A move that does not end is made with a target whose sockets are closed while its session lives: it counts as a live
 broker, and never gets in sync.
@@ -93,6 +93,32 @@ class Moves(MovesTest):
         self.assertIn("To cancel: 0; to move back: 2\n", out)
         self.wait_replicas("whole", [a, b], [a, b])
         self.assertEqual(sorted(self.consume("whole")), sorted(LINES))
+
+    def test_s13_a_throttled_job_is_let_go_in_flight(self):
+        a, b, c = self.live[:3]
+        self.create("slow", [a, b])
+        self.produce("slow", LINES, "-X", "batch.size=16384", "-X", "compression.codec=none")
+        job, _ = self.submit({("slow", 0): [a, c]}, "--throttle", "2000")
+        row = self.wait_state("slow", 0, ("copying", "waiting"))
+        self.assertEqual((row["job"], self.status_of()[0][job]["rate"]), (job, 2000))
+        row = wait_until("bytes to copy", lambda: next((m for m in self.status_of("--job", job)[1].values()
+                                                        if m["bytes_to_copy"] > 0), None))
+        self.assertLess(row["bytes_copied"], row["bytes_to_copy"])
+        self.assertEqual(self.partitions("slow")[0]["adding"], [c])
+        self.assertEqual(self.moves("set", "--job", job, "--throttle", "none")[0], 0)
+        self.wait_replicas("slow", [a, c])
+        self.assertEqual(sorted(self.consume("slow")), sorted(LINES))
+
+    def test_new_replicas_come_one_at_a_time(self):
+        a, b, c, d = self.live[:4]
+        self.create("steps", [a, b])
+        self.produce("steps", LINES)
+        path = self.plan({("steps", 0): [c, d]})
+        status, out, err = self.moves("submit", path, "--yes", "--one-at-a-time", "--watch", "--interval", "100")
+        self.assertEqual(status, 0, out + err)
+        self.wait_replicas("steps", [c, d])
+        self.assertEqual(self.moves("undo", path.replace(".json", ".rollback.json"), "--yes", "--watch")[0], 0)
+        self.wait_replicas("steps", [a, b])
 
     def test_pause_keeps_and_resume_goes_on(self):
         a, b, c, d = self.live[:4]
