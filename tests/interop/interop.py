@@ -6,6 +6,7 @@ A client program is called with BOOTSTRAP list, or BOOTSTRAP alter TOPIC PARTITI
 [topic, partition, replicas, adding, removing], or the error of the alter (0 = none).
 """
 
+import atexit
 import json
 import os
 import shutil
@@ -35,6 +36,7 @@ class Workshop:
 
     def __init__(self, *files):
         self.path = tempfile.mkdtemp(prefix="klamm-interop-")
+        atexit.register(self.remove)
         for name in files:
             shutil.copy(os.path.join(CLIENTS, name), self.path)
 
