@@ -1,4 +1,4 @@
-"""Limits of moves with real brokers: what S10, S13 and S14 of the field scenarios ask of a throttle.
+"""Limits of moves with real brokers: what S10, S12, S13 and S14 of the field scenarios ask of a throttle.
 
 That a copy is held back is seen in bytes, not in time: what is left of it would need minutes, while others beside it end.
 """
@@ -7,21 +7,32 @@ import json
 import threading
 import unittest
 
+import configs
 import limits
-from support import ClusterTest, kcat, wait_until
+import queue_protocol as queue
+from support import ClusterTest, wait_until
 
 LINES = ["line %07d %s" % (i, "payload " * 25) for i in range(60000)]  # 12 MB
 SMALL = ("-X", "batch.size=16384", "-X", "compression.codec=none")
 SLOW = 20000  # bytes a second: minutes for what a test has to copy
 FAST = 1000000000
+NO_RATE = -2
 
 
 class Limits(ClusterTest):
     brokers = 4
 
-    def move(self, topic, replicas):
-        path = self.plan({(topic, 0): replicas})
-        self.cluster.admin("reassign", "--execute", "--additional", "--reassignment-json-file", path)
+    def ask(self, topics=None, **fields):
+        """Of whoever is controller."""
+        code, job, found = queue.alter(self.address(self.controller()), topics, **fields)
+        self.assertEqual((code, {error for error, _ in found.values()} - {0}), (0, set()))
+        return job
+
+    def submit(self, topic, replicas, rate):
+        return self.ask({topic: {0: replicas}}, action=queue.SUBMIT, rate=rate)
+
+    def set_rate(self, job, rate):
+        self.ask(action=queue.SETTINGS, job=job, rate=rate, priority=-1)
 
     def moving(self):
         """Sorted; asked again while the controller changes."""
@@ -33,42 +44,46 @@ class Limits(ClusterTest):
     def await_idle(self):
         wait_until("moves to end", lambda: not self.moving())
 
-    def start(self, topic, replicas=(1,), lines=LINES):
+    def start(self, topic, replicas=(1,)):
         self.create(topic, list(replicas))
-        self.produce(topic, lines, *SMALL)
+        self.produce(topic, LINES, *SMALL)
 
     def details(self, topic, broker):
         return limits.details(self.address(broker), topic, 0)
 
+    def await_rates(self, topic, brokers, rate):
+        wait_until("rate %d of %s on brokers %s" % (rate, topic, brokers), lambda: all(
+            (self.details(topic, b) or {}).get("throttle_rate") == rate for b in brokers))
 
-class OneController(Limits):
-    def setUp(self):
-        limits.tell(self, [])
+    def await_copy(self, topic, broker):
+        wait_until("the copy to begin", lambda: self.log_bytes(topic, broker) > 0)
 
     def test_a_paused_copy_waits_and_keeps_its_bytes(self):
         self.start("paused")
         self.start("beside")
-        limits.tell(self, [(SLOW, {"paused": [0]})])
-        self.move("paused", [3])
-        wait_until("the copy to begin", lambda: self.log_bytes("paused", 3) > 0)
-        limits.tell(self, [(0, {"paused": [0]})])
-        row = wait_until("the pause to be told", lambda: [r for r in [self.details("paused", 3)] if r["throttle_rate"] == 0])[0]
-        self.assertEqual((row["is_throttled"], row["error"], row["is_leader"]), (True, 0, False))
+        job = self.submit("paused", [3], SLOW)
+        self.await_copy("paused", 3)
+        self.ask(action=queue.PAUSE, job=job)
+        self.await_rates("paused", (1, 3), 0)
+        wait_until("the copy to be told as held", lambda: self.details("paused", 3)["is_throttled"])
+        self.assertEqual(self.details("paused", 3)["error"], 0)
         copied = self.log_bytes("paused", 3)
-        self.move("beside", [3])
+        self.submit("beside", [3], FAST)
         wait_until("the one beside it to end", lambda: self.moving() == ["paused"])
         self.assertLess(self.log_bytes("paused", 3) - copied, 200000)  # what was on its way
         copied = self.log_bytes("paused", 3)
-        limits.tell(self, [(SLOW, {"paused": [0]})])
+        self.ask(action=queue.RESUME, job=job)
         wait_until("the copy to go on", lambda: self.log_bytes("paused", 3) > copied)
-        limits.tell(self, [])
+        self.set_rate(job, NO_RATE)
         self.await_idle()
         self.assertEqual(self.consume("paused"), LINES)
 
     def test_only_replicas_that_are_added_are_held(self):
         self.start("held", (1, 2))
-        limits.tell(self, [(0, {"held": [0], "other": [0]})])
-        self.move("held", [1, 2, 3])
+        job = self.submit("held", [1, 2, 3], SLOW)
+        self.await_copy("held", 3)
+        self.ask(action=queue.PAUSE, job=job)
+        self.await_rates("held", (1, 2, 3), 0)
         more = ["more %d" % i for i in range(2000)]
         self.produce("held", more, *SMALL)  # acks=all: both members in sync follow
         self.assertEqual(self.consume("held"), LINES + more)
@@ -80,14 +95,58 @@ class OneController(Limits):
         wait_until("broker 2 in sync", lambda: sorted(self.partitions("held")[0]["isr"]) == [1, 2])
         self.assertEqual(self.moving(), ["held"])
         self.assertLess(self.log_bytes("held", 3), self.log_bytes("held", 1) // 4)
-        limits.tell(self, [])
+        self.set_rate(job, NO_RATE)
+        self.ask(action=queue.RESUME, job=job)
         self.await_idle()
         self.assertEqual(self.consume("held"), LINES + more + more)
 
+    def test_s10_a_rate_lives_as_long_as_its_job(self):
+        self.start("job", (1, 2))
+        job = self.submit("job", [1, 2, 3], SLOW)
+        self.await_rates("job", (1, 2, 3), SLOW)
+        self.await_copy("job", 3)
+        dead = self.controller()
+        self.cluster.dev("kill", str(dead))
+        try:
+            wait_until("another controller", lambda: self.controller() != dead)
+            self.await_rates("job", [b for b in (1, 2, 3) if b != dead], SLOW)
+        finally:
+            self.cluster.dev("start", str(dead))
+        self.await_rates("job", (1, 2, 3), SLOW)
+        self.assertEqual(self.moving(), ["job"])
+        self.set_rate(job, FAST)
+        self.await_idle()
+        self.await_rates("job", (1, 2, 3), -1)
+        self.assertEqual(self.consume("job"), LINES)
+
+    def test_s12_settings_of_the_operator_are_not_touched(self):
+        address = self.address(1)
+        standing = {"leader.replication.throttled.rate": "70000000", "follower.replication.throttled.rate": "70000000"}
+        lists = {"leader.replication.throttled.replicas": "*"}
+        self.start("standing")
+
+        def held():
+            return ([configs.describe(self.address(b), configs.BROKER, str(b)) for b in (1, 3)],
+                    configs.describe(address, configs.TOPIC, "standing"))
+
+        self.assertEqual(configs.replace(address, configs.TOPIC, "standing", lists), 0)
+        try:
+            for broker in (1, 3):
+                self.assertEqual(configs.replace(self.address(broker), configs.BROKER, str(broker), standing), 0)
+            wait_until("the settings", lambda: held() == ([standing, standing], lists))
+            job = self.submit("standing", [3], SLOW)
+            self.await_rates("standing", (1, 3), SLOW)
+            self.set_rate(job, FAST)
+            self.await_idle()
+            self.assertEqual(held(), ([standing, standing], lists))
+        finally:
+            for broker in (1, 3):
+                configs.replace(self.address(broker), configs.BROKER, str(broker), {})
+
     def test_s13_a_rate_below_what_is_written_is_told_and_can_be_raised(self):
         self.start("growing")
-        limits.tell(self, [(100000, {"growing": [0]})])
-        self.move("growing", [3])
+        job = self.submit("growing", [3], 100000)
+        self.await_copy("growing", 3)
         is_over = threading.Event()
 
         def write():
@@ -101,7 +160,7 @@ class OneController(Limits):
                                                                 if r["write_rate"] > r["throttle_rate"] > 0])[0]
             self.assertEqual((row["throttle_rate"], row["is_leader"]), (100000, True))
             copied = self.log_bytes("growing", 3)
-            limits.tell(self, [(FAST, {"growing": [0]})])
+            self.set_rate(job, FAST)
             self.await_idle()
             self.assertGreater(self.log_bytes("growing", 3), copied)
         finally:
@@ -113,12 +172,12 @@ class OneController(Limits):
         self.start("orphan", (1, 2, 3))
         self.cluster.dev("kill", "3")
         try:
-            wait_until("the death to be known", lambda: self.partitions("orphan")[0]["isr"] == [1, 2])
-            limits.tell(self, [(SLOW, {"orphan": [0]})])
-            self.move("orphan", [1, 2, 4])
-            wait_until("the copy to begin", lambda: self.log_bytes("orphan", 4) > 0)
+            wait_until("the death to be known", lambda: sorted(self.partitions("orphan")[0]["isr"]) == [1, 2])
+            job = self.submit("orphan", [1, 2, 4], SLOW)
+            self.await_rates("orphan", (1, 2, 4), SLOW)
+            self.await_copy("orphan", 4)
             self.assertLess(self.log_bytes("orphan", 4), self.log_bytes("orphan", 1) // 4)
-            limits.tell(self, [(FAST, {"orphan": [0]})])
+            self.set_rate(job, FAST)
             self.await_idle()
             self.assertEqual(self.partitions("orphan")[0]["replicas"], [1, 2, 4])
         finally:
@@ -126,46 +185,19 @@ class OneController(Limits):
 
     def test_a_limit_goes_with_the_leadership(self):
         self.start("led", (1, 2))
-        limits.tell(self, [(SLOW, {"led": [0]})])
-        self.move("led", [1, 2, 3])
-        wait_until("the copy to begin", lambda: self.log_bytes("led", 3) > 0)
+        job = self.submit("led", [1, 2, 3], SLOW)
+        self.await_copy("led", 3)
         self.cluster.dev("stop", "1")
         try:
             wait_until("broker 2 to lead", lambda: self.partitions("led")[0]["leader"] == 2)
             self.produce("led", LINES[:2000], *SMALL)
+            self.await_rates("led", (2, 3), SLOW)
             self.assertLess(self.log_bytes("led", 3), self.log_bytes("led", 2) // 4)
-            row = self.details("led", 2)
-            self.assertEqual((row["throttle_rate"], row["is_leader"]), (SLOW, True))
         finally:
             self.cluster.dev("start", "1")
-        limits.tell(self, [])
+        self.set_rate(job, NO_RATE)
         self.await_idle()
         self.assertEqual(self.consume("led"), LINES + LINES[:2000])
-
-
-class NextController(Limits):
-    def test_s10_nothing_outlives_its_controller_or_its_broker(self):
-        self.start("left")
-        limits.tell(self, [(SLOW, {"left": [0]})])
-        target = 3 if self.controller() != 3 else 4
-        self.move("left", [target])
-        wait_until("the copy to begin", lambda: self.log_bytes("left", target) > 0)
-        self.assertEqual(self.details("left", target)["throttle_rate"], SLOW)
-        # The target loses its table with its life, and hears the one of the controller: none.
-        self.cluster.dev("kill", str(target))
-        self.cluster.dev("start", str(target))
-        wait_until("the target to hear nothing of limits", lambda: (self.details("left", target) or {}).get("throttle_rate") == -1)
-        self.assertEqual(self.moving(), ["left"])
-        # The leader keeps its own until another controller speaks.
-        if self.controller() == 1:
-            self.cluster.dev("stop", "1")
-            self.cluster.dev("start", "1")
-        else:
-            dead = str(self.controller())
-            self.cluster.dev("stop", dead)
-            self.cluster.dev("start", dead)
-        self.await_idle()
-        self.assertEqual(self.consume("left"), LINES)
 
 
 if __name__ == "__main__":
