@@ -104,6 +104,8 @@ static const struct row rows[] = {
      "The controller epoch; -1 but on the active controller."},
     {METRIC_GAUGE, "klamm_moves_running", FACT(controller.cluster.moves),
      "Moves that the controller carries out."},
+    {METRIC_GAUGE, "klamm_moves_queued", FACT(controller.queued),
+     "Moves that wait in the controller's queue."},
     {METRIC_GAUGE, "klamm_moves_left_out", FACT(moves_left_out),
      "Running moves without series of their own, because there are too many."},
     {METRIC_GAUGE, "kafka_log_logmanager_offlinelogdirectorycount", FACT(dirs_offline),

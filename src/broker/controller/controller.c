@@ -416,6 +416,8 @@ void controller_figures(const struct controller *c, struct controller_figures *r
     };
     control_figures(c->core, &ret->cluster);
     ret->queue = (int32_t)c->arrived.count + ret->cluster.queued;
+    const struct moves *moves = controller_moves_core(c);
+    ret->queued = moves == NULL ? 0 : moves_queued_count(moves);
     controller_progress_figures(c, ret);
 }
 

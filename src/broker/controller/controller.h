@@ -85,7 +85,8 @@ struct controller_figures {
     int32_t epoch; /* -1 unless active */
     int32_t queue; /* requests and partitions that the core has yet to look at */
     struct control_figures cluster;
-    int32_t by_reason[MOVES_REASON_COUNT]; /* moves */
+    int32_t queued;                        /* moves that wait in the queue */
+    int32_t by_reason[MOVES_REASON_COUNT]; /* running moves */
     struct controller_move_figures *moves; /* some, in no order; owned */
     int32_t move_count;
 };

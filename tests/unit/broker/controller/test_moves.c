@@ -19,6 +19,10 @@ static void a_submitted_job_starts_as_many_as_may_run(void **state)
     cluster_run(q.k, 2000);
     assert_int_equal(queue_moving(&q), MOVES_IN_DEFAULT);
     assert_int_equal(moves_queued_count(controller_moves_core(queue_controller(&q))), 2);
+    struct controller_figures figures;
+    controller_figures(queue_controller(&q), &figures);
+    assert_int_equal(figures.queued, 2);
+    controller_figures_deinit(&figures);
     struct moves_limits limits = {6, 6, MOVES_OFF, MOVES_OFF};
     controller_set_move_limits(queue_controller(&q), &limits);
     cluster_run(q.k, 2000);
