@@ -12,7 +12,8 @@
 
 #include <stdlib.h>
 
-#define REPLICAS_MAX 1000 /* of one partition */
+#define REPLICAS_MAX     1000                /* of one partition */
+#define LEADER_EPOCH_MAX (INT32_MAX - 65536) /* room to count on */
 
 static void put_ids(struct buf *b, const struct ids *ids)
 {
@@ -273,7 +274,7 @@ static int partition_state_fill(const json_t *root, struct model_partition_state
         int32_t *number;
     } numbers[] = {
         {"leader", {MODEL_LEADER_NONE, INT32_MAX}, &state->leader},
-        {"leader_epoch", {0, INT32_MAX}, &state->leader_epoch},
+        {"leader_epoch", {0, LEADER_EPOCH_MAX}, &state->leader_epoch},
         {"controller_epoch", {0, INT32_MAX}, &state->controller_epoch},
     };
     for (size_t i = 0; i < ARRAY_LEN(numbers); i++) {

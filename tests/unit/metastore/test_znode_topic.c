@@ -275,6 +275,8 @@ static void broken_partition_states_are_refused(void **state)
     } cases[] = {
         {"{\"controller_epoch\":5,\"leader\":-2,\"leader_epoch\":3,\"isr\":[1]}", "'leader' is -2"},
         {"{\"controller_epoch\":5,\"leader\":1,\"leader_epoch\":-1,\"isr\":[1]}", "'leader_epoch'"},
+        {"{\"controller_epoch\":5,\"leader\":1,\"leader_epoch\":2147483647,\"isr\":[1]}",
+         "'leader_epoch' is 2147483647"},
         {"{\"leader\":1,\"leader_epoch\":3,\"isr\":[1]}", "'controller_epoch' is missing"},
         {"{\"controller_epoch\":5,\"leader\":1,\"leader_epoch\":3}", "list of brokers"},
         {"{\"controller_epoch\":5,\"leader\":1,\"leader_epoch\":3,\"isr\":[1,1]}", "listed twice"},
