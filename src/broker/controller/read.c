@@ -523,6 +523,15 @@ static void states_read(struct controller *c, struct controller_reading *r)
     }
 }
 
+/* A name that no topic has would not fit into paths and folders. */
+static int node_decode(struct controller_reading *r, struct slice json, struct errmsg *em)
+{
+    struct slice name = slice_str(r->name);
+    return model_topic_name_is_valid(name)
+               ? metastore_topic_decode(json, name, &r->node, em)
+               : errmsg_set(em, E_INVALID, "it is not the name of a topic");
+}
+
 static void node_read(void *arg, const struct metastore_result *result)
 {
     struct controller *c = NULL;
@@ -534,7 +543,7 @@ static void node_read(void *arg, const struct metastore_result *result)
     struct errmsg em;
     if (result->err != 0) {
         r->is_gone = true;
-    } else if (metastore_topic_decode(result->data, slice_str(r->name), &r->node, &em) != 0) {
+    } else if (node_decode(r, result->data, &em) != 0) {
         unreadable(c, "topic", r->name, &em);
         r->is_gone = r->is_broken = true;
         r->node.version = result->stat.version;
@@ -777,6 +786,7 @@ static void deletions_changed(void *arg, enum metastore_event event, struct slic
     }
 }
 
+/* A name too long for its path is no topic's, and stays. */
 static void deletions_listed(void *arg, const struct metastore_result *result)
 {
     struct controller *c = NULL;
@@ -784,11 +794,17 @@ static void deletions_listed(void *arg, const struct metastore_result *result)
     if (!controller_pending_end(arg, &c, &item)) {
         return;
     }
+    struct slice *names = xalloc(((size_t)result->child_count + 1) * sizeof *names);
+    int32_t count = 0;
+    for (int32_t i = 0; result->err == 0 && i < result->child_count; i++) {
+        struct metastore_path path;
+        names[count] = result->children[i];
+        count += slice_is_null(metastore_path_delete_topic(&path, names[count])) ? 0 : 1;
+    }
     uint64_t term = c->term;
-    controller_step(
-        c, &(struct control_event){.kind = CONTROL_ON_DELETE_TOPICS,
-                                   .names = result->children,
-                                   .name_count = result->err == 0 ? result->child_count : 0});
+    controller_step(c, &(struct control_event){
+                           .kind = CONTROL_ON_DELETE_TOPICS, .names = names, .name_count = count});
+    free(names);
     if (term == c->term && c->role == ROLE_LOADING) {
         metastore_get(c->store, slice_str(METASTORE_PRODUCER_BLOCK), NULL, NULL, block_read,
                       controller_pending_new(c, NULL));

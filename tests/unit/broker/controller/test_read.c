@@ -40,6 +40,41 @@ static void a_broken_topic_is_left_out_and_told(void **state)
     cluster_free(k);
 }
 
+/* Their states would have no path, and a write without one would end every controller. */
+static void names_that_no_topic_has_are_left_out(void **state)
+{
+    (void)state;
+    static const char *const parents[] = {
+        "/brokers/topics",          "/admin/delete_topics", "/config/topics",
+        "/isr_change_notification", "/klamm/moves",         "/klamm/jobs",
+    };
+    static const int32_t lengths[] = {250, 285, 300, 310, 600};
+    struct cluster *k = cluster_new(2, 1);
+    int32_t id = cluster_wait_controller(k);
+    char name[601];
+    char path[700];
+    (void)memset(name, 'x', sizeof name);
+    for (size_t i = 0; i < ARRAY_LEN(parents) * ARRAY_LEN(lengths); i++) {
+        (void)snprintf(path, sizeof path, "%s/%.*s", parents[i % ARRAY_LEN(parents)],
+                       (int)lengths[i / ARRAY_LEN(parents)], name);
+        assert_int_equal(
+            cluster_change(k, METASTORE_CREATE, path, "{\"version\":1,\"partitions\":{\"0\":[1]}}"),
+            0);
+    }
+    assert_int_equal(cluster_change(k, METASTORE_CREATE, "/brokers/topics/100%25",
+                                    "{\"version\":1,\"partitions\":{\"0\":[1]}}"),
+                     0);
+    cluster_run(k, 2000);
+    assert_non_null(strstr(cluster_text(&k->log), "topic 100%25 is left out: it is not the name"));
+    assert_null(strstr(cluster_text(&k->log), "gives up the controller role"));
+    cluster_kill(k, id);
+    assert_int_not_equal(cluster_wait_controller(k), id);
+    cluster_run(k, 2000);
+    assert_null(strstr(cluster_text(&k->log), "gives up the controller role"));
+    assert_string_equal(cluster_node(k, "/brokers/topics/100%25/partitions/0/state"), "not found");
+    cluster_free(k);
+}
+
 /* Nobody knows who has what of that partition; the others go on, under whatever controller. */
 static void a_broken_state_is_left_alone(void **state)
 {
@@ -326,6 +361,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_broken_topic_is_left_out_and_told),
+        cmocka_unit_test(names_that_no_topic_has_are_left_out),
         cmocka_unit_test(a_broken_state_is_left_alone),
         cmocka_unit_test(a_broken_block_of_producer_ids_is_told),
         cmocka_unit_test(settings_are_followed),
