@@ -32,10 +32,11 @@ class Failover(ServerTest):
         self.cluster.servers[4].kill()
         wait_until("broker 4 gone", lambda: self.cluster.znode("/brokers/ids/4") is None)
         self.assertEqual(len(self.listed("row41")), 1)
+        self.assertEqual(self.state("row41")["leader_epoch"], epoch)
         self.cluster.servers[4].start()
         self.wait_idle("row41")
         self.assertEqual(self.cluster.znode("/brokers/topics/row41")["partitions"], {"0": [1, 2, 4]})
-        self.assertGreater(self.state("row41")["leader_epoch"], epoch)
+        self.assertEqual(self.state("row41")["leader_epoch"], epoch + 3)  # A1 again, B3, B4
         self.wait_isr("row41", [1, 2, 4])
         self.assertEqual(self.consume("row41"), LINES)
 
@@ -177,6 +178,28 @@ class Failover(ServerTest):
         self.assertNotEqual(self.cluster.controller(), old)
         self.assertEqual(int(self.cluster.ask("get", "/controller_epoch").split()[2]), epoch + 1)
 
+    def test_row_47_controller_that_was_overtaken_stores_nothing(self):
+        """Its session lives, but the epoch is another one's: the guard of its write is all that tells it so."""
+        active = self.active()
+        others = [broker for broker in self.cluster.servers if broker != active]
+        self.create("row47-guarded", others[:3])
+        self.produce("row47-guarded", LINES)
+        before = self.cluster.ask("get", "/brokers/topics/row47-guarded")
+        epoch = int(self.cluster.ask("get", "/controller_epoch").split()[2])
+        answer = self.cluster.sessions.ask("set", "reader", "row47", "/controller_epoch", str(epoch + 5), -1)
+        self.assertRegex(answer, "^ok ")
+        asked = {"row47-guarded": {0: [active, others[1], others[2]]}}
+        self.assertEqual(protocol.alter(self.cluster.servers[active].address, asked), (41, {}))
+        self.assertEqual(self.cluster.ask("get", "/brokers/topics/row47-guarded"), before)
+        self.cluster.servers[active].wait_log("WARN  controller: gives up the controller role: ")
+        wait_until("a controller of a later epoch", lambda: any(
+            int(later) >= epoch + 5 for server in self.cluster.servers.values()
+            for later in re.findall(r"controller with epoch (\d+)", server.log())))
+        self.execute("row47-guarded", asked["row47-guarded"][0])
+        self.wait_idle("row47-guarded")
+        self.wait_isr("row47-guarded", asked["row47-guarded"][0])
+        self.assertEqual(self.consume("row47-guarded"), LINES)
+
     def test_row_48_a_change_of_the_isr_by_somebody_else_is_not_lost(self):
         self.create("row48", [1, 2, 3])
         self.produce("row48", LINES)
@@ -307,6 +330,7 @@ class Failover(ServerTest):
         election = ("leader-election", "--topic", "row54", "--partition", "0")
         result = self.cluster.admin(*election, check=False)
         self.assertEqual(result.returncode, 1)
+        self.assertIn("row54-0: the preferred leader is not alive or not in sync", result.stderr)  # 80
         self.assertEqual(self.state("row54")["leader"], 1)
         self.cluster.servers[4].resume()
         self.wait_idle("row54")
