@@ -349,8 +349,7 @@ int cli_moves_start_agree(struct cli_moves_start *start, const char *question)
         return cli_session_usage(run->session, run->command,
                                  "nobody can be asked here: --yes starts, --dry-run only shows");
     }
-    buf_putf(&run->terminal->err, "%s [y/N] ", question);
-    cli_terminal_flush(run->terminal);
+    cli_terminal_ask(run->terminal, question);
     for (;;) {
         if (klamm_wait(run->session->client, 1, &err) != 0) {
             buf_put_str(&run->terminal->err, "\nInterrupted. Nothing was changed.\n");

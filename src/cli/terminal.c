@@ -76,6 +76,13 @@ void cli_terminal_flush(struct cli_terminal *t)
     }
 }
 
+void cli_terminal_ask(struct cli_terminal *t, const char *question)
+{
+    cli_terminal_flush(t);
+    buf_putf(&t->err, "%s [y/N] ", question);
+    cli_terminal_flush(t);
+}
+
 static enum cli_answer judge_answer(const char *line, size_t len)
 {
     while (len > 0 && (line[len - 1] == '\n' || line[len - 1] == '\r' || line[len - 1] == ' ')) {

@@ -34,6 +34,8 @@ void cli_terminal_init_captured(struct cli_terminal *t);
 void cli_terminal_deinit(struct cli_terminal *t);
 /* Errors before output, so that both read well on one screen. */
 void cli_terminal_flush(struct cli_terminal *t);
+/* Everything written so far, then the question on standard error, which the answer follows. */
+void cli_terminal_ask(struct cli_terminal *t, const char *question);
 /* Re-reads the size. */
 void cli_terminal_measure(struct cli_terminal *t);
 enum cli_answer {

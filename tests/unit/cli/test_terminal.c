@@ -46,6 +46,29 @@ static void flushed_text_arrives_on_its_stream(void **state)
     assert_string_equal(style, "");
 }
 
+/* On a screen both streams end in one place. */
+static void what_is_asked_about_stands_before_the_question(void **state)
+{
+    (void)state;
+    int ends[2];
+    int saved[2] = {dup(STDOUT_FILENO), dup(STDERR_FILENO)};
+    assert_int_equal(pipe(ends), 0);
+    assert_int_equal(dup2(ends[1], STDOUT_FILENO), STDOUT_FILENO);
+    assert_int_equal(dup2(ends[1], STDERR_FILENO), STDERR_FILENO);
+    struct cli_terminal terminal;
+    cli_terminal_init(&terminal);
+    buf_put_str(&terminal.out, "a plan\n");
+    buf_put_str(&terminal.err, "a warning\n");
+    cli_terminal_ask(&terminal, "Start?");
+    cli_terminal_deinit(&terminal);
+    assert_int_equal(dup2(saved[0], STDOUT_FILENO), STDOUT_FILENO);
+    assert_int_equal(dup2(saved[1], STDERR_FILENO), STDERR_FILENO);
+    char text[64] = {0};
+    assert_true(read(ends[0], text, sizeof text - 1) > 0);
+    assert_int_equal(close(ends[0]) + close(ends[1]) + close(saved[0]) + close(saved[1]), 0);
+    assert_string_equal(text, "a warning\na plan\nStart? [y/N] ");
+}
+
 static void captured_text_stays(void **state)
 {
     (void)state;
@@ -94,6 +117,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(flushed_text_arrives_on_its_stream),
+        cmocka_unit_test(what_is_asked_about_stands_before_the_question),
         cmocka_unit_test(captured_text_stays),
         cmocka_unit_test(only_yes_is_yes),
     };
