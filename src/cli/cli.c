@@ -44,7 +44,11 @@ static void print_overview(struct buf *out)
         buf_putf(out, "  %-16s  %s\n", commands[i].name, commands[i].summary);
     }
     buf_put_str(out,
-                "\nklamm COMMAND --help explains a command; klamm --version tells the version.\n");
+                "\nklamm COMMAND --help explains a command; klamm --version tells the version.\n"
+                "\nExamples:\n"
+                "  klamm dev --brokers 6\n"
+                "  klamm topics create orders --partitions 6 --replication-factor 3\n"
+                "  klamm moves submit plan.json --throttle 50MB --watch\n");
 }
 
 static int run(struct cli_terminal *terminal, int argc, char **argv)

@@ -586,7 +586,10 @@ static void print_help(struct buf *out)
         buf_putf(out, "  %-9s %-10s %s\n", actions[i].name, actions[i].command->operands,
                  actions[i].command->summary);
     }
-    buf_put_str(out, "\nklamm topics ACTION --help explains an action.\n");
+    buf_put_str(out, "\nklamm topics ACTION --help explains an action.\n"
+                     "\nExamples:\n"
+                     "  klamm topics create orders --partitions 6 --replication-factor 3\n"
+                     "  klamm topics describe orders\n");
 }
 
 /* The option that a word in front of the action names; NULL = none of any action. */

@@ -160,6 +160,9 @@ static void wrong_usage_is_named(void **state)
     cli_expect(x, 2, "",
                "klamm topics delete: --frob is not a recognized option\n"
                "Try: klamm topics delete --help\n");
+    cli_run(x, cli_topics_run, "--help");
+    assert_int_equal(x->exit_code, 0);
+    cli_expect_part(x->out, "Examples:\n  klamm topics create ");
     cli_run(x, cli_topics_run, "create --help");
     assert_int_equal(x->exit_code, 0);
     assert_non_null(strstr(x->out, "Usage: klamm topics create [options] NAME..."));
