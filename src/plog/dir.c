@@ -1,6 +1,7 @@
 /*
- * A log directory. The clean-shutdown mark is taken away as soon as it has been read, so that whatever
- * happens next counts as unclean until plog_dir_mark_clean. Runs on the home env.
+ * A log directory. The clean-shutdown mark stays while the directory may still be refused, and is taken
+ * away before its logs are opened, so that whatever happens next counts as unclean until
+ * plog_dir_mark_clean. Runs on the home env.
  */
 #include "plog/dir.h"
 
@@ -91,7 +92,7 @@ static int compare_boot(struct plog_dir *d, struct errmsg *em)
     int err = read_boot(d, &noted, em);
     d->is_boot_noted = err == 0 && !uuid_is_zero(noted) && env_boot_id(d->env, &present) == 0 &&
                        uuid_equal(noted, present);
-    d->may_lack_records = !d->was_clean && !d->is_boot_noted;
+    d->may_lack_records = !d->is_boot_noted;
     return err;
 }
 
@@ -105,9 +106,6 @@ int plog_dir_open(struct env *env, const char *path, struct plog_dir **ret_dir, 
     if (err == 0) {
         err = env_lock(env, lock_path, &d->lock);
     }
-    if (err == 0) {
-        err = take_clean_mark(d);
-    }
     free(lock_path);
     if (err != 0) {
         (void)errmsg_set(em, (enum error) - err, "log directory %s: %s", path,
@@ -120,6 +118,16 @@ int plog_dir_open(struct env *env, const char *path, struct plog_dir **ret_dir, 
         return err;
     }
     *ret_dir = d;
+    return 0;
+}
+
+int plog_dir_begin(struct plog_dir *d, struct errmsg *em)
+{
+    int err = take_clean_mark(d);
+    if (err != 0) {
+        return errmsg_set(em, (enum error) - err, "log directory %s: %s", d->path, error_name(err));
+    }
+    d->may_lack_records = !d->was_clean && !d->is_boot_noted;
     return 0;
 }
 

@@ -13,16 +13,18 @@
 struct plog_dir;
 
 /*
- * Makes the directory when missing, takes its lock and removes the clean-shutdown mark once read.
- * -E_LOCKED: in use. -E_UNSUPPORTED: klamm-boot has a newer version. -E_IO and kin. The message names
- * the directory.
+ * Makes the directory when missing and takes its lock. Nothing that was there is changed: it may be
+ * somebody else's. -E_LOCKED: in use. -E_UNSUPPORTED: klamm-boot has a newer version. -E_IO and kin. The
+ * message names the directory.
  */
 int plog_dir_open(struct env *env, const char *path, struct plog_dir **ret_dir,
                   struct errmsg *em) MUST_CHECK;
+/* The directory is ours, its logs will be opened: reads and removes the clean-shutdown mark. */
+int plog_dir_begin(struct plog_dir *d, struct errmsg *em) MUST_CHECK;
 /* Gives the lock back, writes nothing. NULL is fine. */
 void plog_dir_free(struct plog_dir *d);
 const char *plog_dir_name(const struct plog_dir *d);
-/* Whether the last stop was clean: the segments need no recovery. */
+/* Whether the last stop was clean: the segments need no recovery. Known after plog_dir_begin. */
 bool plog_dir_was_clean(const struct plog_dir *d);
 /* After every log was closed cleanly. Durable when it returns. Leaves the mark out of a directory that
  * may lack records, so that this is not forgotten. */

@@ -142,6 +142,9 @@ int replicas_dir_open(struct replicas *r, int32_t index, struct errmsg *em)
         err = check_meta(r, d, &reason);
     }
     if (err == 0) {
+        err = plog_dir_begin(d->dir, &reason);
+    }
+    if (err == 0) {
         err = load_dir(r, index, &reason);
     }
     /* Somebody else's directory, or a mix-up of ours: a person has to look before we serve. */

@@ -15,6 +15,9 @@ struct bench {
 static void bench_open(struct bench *b)
 {
     int err = plog_dir_open(b->f.env, FIXTURE_DIR, &b->dir, &b->em);
+    if (err == 0) {
+        err = plog_dir_begin(b->dir, &b->em);
+    }
     if (err != 0) {
         fail_msg("%s", b->em.text);
     }
@@ -67,6 +70,24 @@ static void the_clean_mark_counts_once(void **state)
     fixture_crash(&b.f, false);
     bench_open(&b);
     assert_false(plog_dir_was_clean(b.dir));
+    bench_deinit(&b);
+}
+
+/* A directory that is refused is left as it was for those whose it is. */
+static void the_clean_mark_stays_until_the_logs_are_opened(void **state)
+{
+    (void)state;
+    struct bench b;
+    bench_init(&b);
+    assert_int_equal(0, plog_dir_accept_records(b.dir, &b.em));
+    assert_int_equal(0, plog_dir_mark_clean(b.dir, &b.em));
+    for (int i = 0; i < 2; i++) {
+        plog_dir_free(b.dir);
+        assert_int_equal(0, plog_dir_open(b.f.env, FIXTURE_DIR, &b.dir, &b.em));
+        assert_false(plog_dir_was_clean(b.dir));
+    }
+    assert_int_equal(0, plog_dir_begin(b.dir, &b.em));
+    assert_true(plog_dir_was_clean(b.dir));
     bench_deinit(&b);
 }
 
@@ -321,6 +342,9 @@ static void each_disk_error_fails_the_open(void **state)
         sim_disk_fail_at(b.f.node, n, E_IO);
         err = plog_dir_open(b.f.env, FIXTURE_DIR, &b.dir, &b.em);
         if (err == 0) {
+            err = plog_dir_begin(b.dir, &b.em);
+        }
+        if (err == 0) {
             err = plog_dir_claim(b.dir, &meta, &b.em);
         }
         if (err == 0) {
@@ -337,6 +361,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(one_holder_at_a_time),
         cmocka_unit_test(the_clean_mark_counts_once),
+        cmocka_unit_test(the_clean_mark_stays_until_the_logs_are_opened),
         cmocka_unit_test(records_may_be_lacking_after_a_power_loss_alone),
         cmocka_unit_test(lacking_records_outlive_a_clean_stop),
         cmocka_unit_test(odd_boot_ids_are_unknown_and_newer_versions_refused),
