@@ -423,7 +423,7 @@ static int recover_folder(struct plog *p, const struct plog_open_args *args, str
     if (err == 0) {
         err = check_topic_id(p, em);
     }
-    if (err == 0 && f->has_truncated && !args->is_clean) {
+    if (err == 0 && f->has_truncated) { /* also after a clean stop: its version may be newer */
         err = read_truncated(p, &r.recovery_point, em);
     }
     if (err == 0) {
