@@ -255,7 +255,7 @@ BENCHMARKS = {"copy": (bench_copy, 5), "copy_cold": (big_moves.bench_copy_cold, 
 
 
 def main():
-    parser = argparse.ArgumentParser(prog="./dev bench", description=__doc__.split("\n")[0])
+    parser = argparse.ArgumentParser(prog="./dev bench", description=__doc__.split("\n\n")[1])
     parser.add_argument("--build", default="build/release")
     parser.add_argument("--json", action="store_true", help="one JSON object instead of lines")
     parser.add_argument("--runs", type=int, help="how often each is run (default 1 to 10)")
