@@ -2,6 +2,7 @@
 """Checks docs/coverage.md: every scenario that must be tested has a line, and every test it names exists.
 
 A line is a table row: number, content, tests. Tests are `FILE`: NAME, NAME; `FILE`: NAME with files below tests/.
+Of docs/differences.md: the files and folders of tests that it names exist.
 One line a finding, exit status 1 if any.
 """
 import argparse
@@ -16,6 +17,7 @@ PLANS = [n for n in range(1, 38) if n not in (16, 21, 22)]
 REQUIRED = [*map(str, ROWS), *CASES, *("R%d" % n for n in REASONS), *("B%02d" % n for n in PLANS)]
 LINE = re.compile(r"^\| *(\w+) *\|.*\|([^|]*)\|$")
 TESTS = re.compile(r"`([^`]+)`: (\w+(?:, \w+)*)")
+PLACES = re.compile(r"`((?:unit|compat|crash|system|interop)/[\w/]+)`")
 
 
 def is_defined(text, name):
@@ -38,8 +40,15 @@ def check_tests(source, number, cell):
                 yield "%s: tests/%s has no %s" % (number, name, function)
 
 
+def check_places(source):
+    """Findings in docs/differences.md, one text each; it names tests without their suffixes."""
+    for place in PLACES.findall((source / "docs/differences.md").read_text(encoding="utf-8")):
+        if not any((source / "tests" / (place + suffix)).exists() for suffix in ("", ".c", ".py")):
+            yield "there is no tests/%s" % place
+
+
 def check(source):
-    """Findings in the tree, one text each."""
+    """Findings in docs/coverage.md, one text each."""
     seen = set()
     for line in (source / "docs/coverage.md").read_text(encoding="utf-8").splitlines():
         match = LINE.match(line)
@@ -56,7 +65,9 @@ def check(source):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--source", type=pathlib.Path, default=pathlib.Path(__file__).resolve().parents[1])
-    findings = ["docs/coverage.md: " + text for text in check(parser.parse_args().source)]
+    source = parser.parse_args().source
+    findings = ["docs/coverage.md: " + text for text in check(source)]
+    findings += ["docs/differences.md: " + text for text in check_places(source)]
     print("\n".join(findings), end="\n" if findings else "")
     return 1 if findings else 0
 

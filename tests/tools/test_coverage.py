@@ -46,8 +46,15 @@ class Coverage(unittest.TestCase):
         for cell in ("later", "`unit/test_a.c`", "`unit/test_a.c`: row_of_c and others"):
             self.assertEqual(["1: the tests must be `FILE`: NAME, NAME; ..."], self.findings(cell), cell)
 
+    def test_a_difference_names_tests_that_exist(self):
+        (self.root / "docs/differences.md").write_text("| 1 | `unit/test_a`: row | `system`: `system/test_b` |\n")
+        self.assertEqual([], list(coverage.check_places(self.root)))
+        (self.root / "docs/differences.md").write_text("| 1 | `unit`, `unit/b/test_a` |\n")
+        self.assertEqual(["there is no tests/unit/b/test_a"], list(coverage.check_places(self.root)))
+
     def test_every_required_scenario_of_this_tree_has_its_tests(self):
         self.assertEqual([], list(coverage.check(ROOT)))
+        self.assertEqual([], list(coverage.check_places(ROOT)))
 
 
 if __name__ == "__main__":
