@@ -134,6 +134,8 @@ class WrongStarts(unittest.TestCase):
                 result = cluster.run("dev", "--dir", cluster.directory, "--port", "0", check=False)
                 self.assertEqual(result.returncode, 1)
                 self.assertIn(path + ": version 7 is not known here", result.stderr)
+                mark = os.path.join(cluster.directory, "broker-1", ".kafka_cleanshutdown")
+                self.assertTrue(os.path.exists(mark), "a directory that is refused was changed")
                 with open(path, "w", encoding="utf-8") as file:
                     file.write(text)
 
