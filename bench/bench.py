@@ -249,7 +249,7 @@ def bench_move_empty(programs, report, runs):
     report.ratio("move_empty_10x", [b["done_s"] / a["done_s"] for a, b in zip(times["1k"], times["10k"])])
 
 
-BENCHMARKS = {"copy": (bench_copy, 5), "copy_cold": (big_moves.bench_copy_cold, 5), "produce": (bench_produce, 3),
+BENCHMARKS = {"copy": (bench_copy, 11), "copy_cold": (big_moves.bench_copy_cold, 5), "produce": (bench_produce, 3),
               "start": (bench_start, 5), "move_empty": (bench_move_empty, 3), "throttle": (big_moves.bench_throttle, 1),
               "moving": (big_moves.bench_moving, 10), "failover": (bench_failover, 3)}
 
