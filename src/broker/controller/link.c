@@ -18,6 +18,7 @@
 struct controller_link {
     struct controller_link_config config;
     struct controller_config controller_config;
+    char *listener; /* of controller_config: the broker's may be gone when the controller is made */
     struct controller *controller; /* touched on controller_env only; NULL before and after */
     struct list calls;             /* answers due */
     bool is_free;                  /* the broker is gone: only the echo is awaited */
@@ -85,6 +86,7 @@ static void link_destroy(void *arg)
     while ((node = list_pop(&link->calls)) != NULL) {
         controller_ask_free(CONTAINER_OF(node, struct controller_ask, pending));
     }
+    free(link->listener);
     free(link);
 }
 
@@ -384,6 +386,8 @@ struct controller_link *controller_link_new(const struct controller_link_config 
     struct controller_link *link = xalloc(sizeof *link);
     link->config = *config;
     link->controller_config = *config->controller;
+    link->listener = xstrdup(config->controller->listener);
+    link->controller_config.listener = link->listener;
     link->controller_config.log = on_log;
     link->controller_config.changed = on_changed;
     link->controller_config.arg = link;

@@ -4,6 +4,7 @@
  */
 #include "broker/controller/link.h"
 
+#include "base/alloc.h"
 #include "base/check.h"
 
 #include <setjmp.h>
@@ -11,6 +12,7 @@
 #include <stddef.h>
 
 #include <cmocka.h>
+#include <stdlib.h>
 
 #include "metastore/path.h"
 #include "metastore/store.h"
@@ -93,8 +95,9 @@ static void world_start(struct world *w, bool is_one_env)
     struct metastore_factory *factory = metastore_store_factory(w->store);
     w->session = factory->open(factory, sim_node_env(w->broker), 6000, on_state, w);
     register_broker(w);
+    char *listener = xstrdup("PLAINTEXT"); /* goes before the controller is made on its env */
     struct controller_config controller = {.broker_id = 1,
-                                           .listener = "PLAINTEXT",
+                                           .listener = listener,
                                            .session_timeout_ms = 6000,
                                            .socket_timeout_ms = 1000,
                                            .partitions_default = 1,
@@ -107,6 +110,7 @@ static void world_start(struct world *w, bool is_one_env)
                                           .changed = on_changed,
                                           .arg = w};
     w->link = controller_link_new(&link);
+    free(listener);
     (void)sim_world_run(w->world, 2000, NULL, NULL);
 }
 
