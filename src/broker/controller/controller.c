@@ -360,6 +360,7 @@ struct controller *controller_new(struct env *env, struct metastore_factory *fac
     list_init(&c->writes_unfit);
     list_init(&c->batches);
     list_init(&c->removals);
+    list_init(&c->move_alters);
     controller_progress_new(c);
     c->move_limits = (struct moves_limits){MOVES_OFF, MOVES_OFF, MOVES_OFF, MOVES_OFF};
     return c;
@@ -398,6 +399,7 @@ void controller_free(struct controller *c, bool is_clean)
     controller_moves_free(c);
     requests_free(c);
     control_free(c->core);
+    controller_moves_alters_free(c);
     control_effects_deinit(&c->effects);
     free(c->listener);
     free(c);

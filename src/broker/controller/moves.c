@@ -13,6 +13,7 @@
 
 /* An alter of the queue that the core has. */
 struct alter_call {
+    struct list_node link; /* controller.move_alters */
     struct controller *c;
     uint64_t term;
     uint64_t id;
@@ -45,6 +46,7 @@ static bool lookup_is_live(void *arg, int32_t broker)
 
 static void alter_free(struct alter_call *call)
 {
+    list_remove(&call->c->move_alters, &call->link);
     arena_deinit(&call->arena);
     free(call);
 }
@@ -100,6 +102,7 @@ static void alter_send(struct controller *c, const struct moves_alter *alter)
 {
     struct alter_call *call = xalloc(sizeof *call);
     *call = (struct alter_call){.c = c, .term = c->term, .id = alter->id};
+    list_push_back(&c->move_alters, &call->link);
     arena_init(&call->arena, CONTROLLER_MOVES_BYTES_MAX);
     struct control_alter_entry *entries =
         call_copy(call, NULL, 0, (size_t)(alter->count + 1) * sizeof *entries);
@@ -289,5 +292,13 @@ void controller_moves_free(struct controller *c)
     if (c->moves != NULL) {
         moves_free_all(c->moves);
         c->moves = NULL;
+    }
+}
+
+void controller_moves_alters_free(struct controller *c)
+{
+    struct list_node *n = NULL;
+    while ((n = list_first(&c->move_alters)) != NULL) {
+        alter_free(CONTAINER_OF(n, struct alter_call, link));
     }
 }

@@ -34,6 +34,8 @@ void controller_moves_start(struct controller *c);
 void controller_moves_reset(struct controller *c);
 /* The controller is freed: nothing is answered any more. */
 void controller_moves_free(struct controller *c);
+/* The queue's alters that the core still had when it was freed. */
+void controller_moves_alters_free(struct controller *c);
 /* Tells the queue of every partition that moves. */
 void controller_moves_moving(struct controller *c);
 void controller_moves_step(struct controller *c, const struct moves_event *event);

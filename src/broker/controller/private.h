@@ -143,6 +143,7 @@ struct controller {
     /* moves.c */
     struct controller_moves *moves; /* NULL: not loading, nor active */
     struct moves_limits move_limits;
+    struct list move_alters; /* of the queue, on their way to the core or in it */
     /* starts.c */
     struct controller_starts *starts; /* NULL: not loaded in this term */
 };
