@@ -54,10 +54,11 @@ class MovesQueue(ClusterTest):
         return wait_until("job %s to be in state %d" % (name, state),
                           lambda: [j for j in [self.moves()["jobs"].get(name)] if j and j["state"] == state])[0]
 
-    def make(self, topic, count, lines=200, row=(1, 2, 3)):
+    def make(self, topic, count, lines=1000, row=(1, 2, 3)):
+        """Each partition gets so many lines: by default more than the piece that a rate of 1 lets pass at once."""
         self.create(topic, *[list(row)] * count)
-        if lines:
-            self.produce(topic, LINES[:lines])
+        for partition in range(count if lines else 0):
+            self.produce(topic, LINES[:lines], "-p", str(partition))
 
     def test_a_submitted_job_runs_to_its_end(self):
         self.make("runs", 8)
@@ -110,7 +111,7 @@ class MovesQueue(ClusterTest):
         self.set_limits(cluster=0)
         self.alter({"order": {0: [4, 5, 6]}}, action=queue.SUBMIT, job="balance", priority=2)
         self.alter({"order": {1: [4, 5, 6]}}, action=queue.SUBMIT, job="repair", priority=0, rate=1)
-        self.produce("order", LINES[:500])
+        self.produce("order", LINES[:1000], "-p", "1")
         self.set_limits(cluster=1)
         wait_until("one to run", lambda: self.moves()["moving"])
         self.assertEqual(list(self.moves()["moving"]), [("order", 1)])
@@ -131,7 +132,7 @@ class MovesQueue(ClusterTest):
         self.assertEqual(self.lists("dead"), [[1, 2, victim]])
 
     def test_pause_keeps_what_was_copied_and_resume_goes_on(self):
-        self.make("paused", 2, lines=2000)
+        self.make("paused", 2)
         _, job, _ = self.alter({"paused": {p: [4, 5, 6] for p in range(2)}}, action=queue.SUBMIT, rate=1)
         wait_until("both to run", lambda: len(self.moves()["moving"]) == 2)
         code, _, found = self.alter(action=queue.PAUSE, job=job)
