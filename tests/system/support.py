@@ -98,8 +98,16 @@ class ClusterTest(unittest.TestCase):
              text="\n".join(lines) + "\n")
 
     def consume(self, topic, *options):
-        """All records of the topic, as lines."""
-        return kcat("-b", self.cluster.bootstrap, "-t", topic, "-C", "-e", "-q", "-o", "beginning", *options).stdout.splitlines()
+        """All records of the topic, as lines. A broker that has just started may not know the topic yet."""
+        results = []
+
+        def is_known():
+            results.append(kcat("-b", self.cluster.bootstrap, "-t", topic, "-C", "-e", "-q", "-o", "beginning", *options,
+                                check=False))
+            return "Unknown topic" not in results[-1].stderr
+        wait_until("a broker that knows %s" % topic, is_known)
+        self.assertEqual(results[-1].returncode, 0, results[-1].stderr)
+        return results[-1].stdout.splitlines()
 
     def plan(self, entries, **more):
         """A plan file of {(topic, partition): replicas}; more: further keys of each entry."""
