@@ -52,6 +52,7 @@ struct host {
     struct cmd_dev_control *control;
     struct host_slot *slots; /* index = id - 1 */
     int32_t broker_count;
+    int32_t closed_count; /* of host_close's stations */
     enum host_phase phase;
     int exit_code;
     struct env_timer patience;
@@ -251,6 +252,21 @@ static void store_stop(void *arg)
     metastore_store_stop(h->store, store_stopped, h);
 }
 
+/* Goes through the envs of all brokers, then the controller's, then stops the store: what freed brokers
+ * left under way there is over then, and the echo of their controllers is in their mailboxes. */
+static void host_close(void *arg)
+{
+    struct host *h = arg;
+    int32_t at = h->closed_count++;
+    if (at < h->broker_count) {
+        env_post(h->slots[at].env, host_close, h);
+    } else if (at == h->broker_count) {
+        env_post(h->controller_env, host_close, h);
+    } else {
+        env_post(h->store_env, store_stop, h);
+    }
+}
+
 /* The next one to go: the active controller is the last. NULL when all are down. */
 static struct host_slot *host_next_to_stop(struct host *h)
 {
@@ -274,7 +290,7 @@ static void host_stop_next(struct host *h)
     if (slot == NULL) {
         h->phase = HOST_CLOSING;
         env_timer_stop(&h->patience);
-        env_post(h->store_env, store_stop, h);
+        host_close(h);
         return;
     }
     struct cmd_dev_status status = cmd_dev_broker_status(slot->broker);
