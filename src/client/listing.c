@@ -194,8 +194,8 @@ static int make_moves(const struct wire_list_partition_reassignments_response *r
     return 0;
 }
 
-static void put_asked(const struct client_row *rows, int32_t count, struct arena *arena,
-                      struct wire_list_partition_reassignments_request *request)
+void client_put_listed(const struct client_row *rows, int32_t count, struct arena *arena,
+                       struct wire_list_partition_reassignments_request *request)
 {
     const struct client_group *groups =
         client_rows_group(rows, count, arena, &request->topics_count);
@@ -231,7 +231,7 @@ int klamm_list_moves(struct klamm_client *client, const struct klamm_partition_r
     request.klamm_extensions = 1;
     request.topics_count = -1;
     if (partitions != NULL) {
-        put_asked(rows, partitions->count, &arena, &request);
+        client_put_listed(rows, partitions->count, &arena, &request);
     }
     int code = client_call(client, &call, err);
     if (code == 0 && response.error_code != 0) {

@@ -287,21 +287,6 @@ make_listed(const struct wire_list_partition_reassignments_response *response)
     return result;
 }
 
-static void put_listed(const struct client_row *rows, int32_t count, struct arena *arena,
-                       struct wire_list_partition_reassignments_request *request)
-{
-    const struct client_group *groups =
-        client_rows_group(rows, count, arena, &request->topics_count);
-    request->topics =
-        arena_array(arena, (size_t)MAX(request->topics_count, 1), sizeof *request->topics);
-    CHECK(request->topics != NULL); /* an arena without a bound */
-    for (int32_t i = 0; i < request->topics_count; i++) {
-        request->topics[i].name = groups[i].topic;
-        request->topics[i].partition_indexes = groups[i].partitions;
-        request->topics[i].partition_indexes_count = groups[i].count;
-    }
-}
-
 int klamm_list_reassignments(struct klamm_client *client,
                              const struct klamm_partition_refs *partitions,
                              struct klamm_reassignments **ret_reassignments,
@@ -325,7 +310,7 @@ int klamm_list_reassignments(struct klamm_client *client,
     request.timeout_ms = client->timeout_ms;
     request.topics_count = -1;
     if (partitions != NULL) {
-        put_listed(rows, partitions->count, &arena, &request);
+        client_put_listed(rows, partitions->count, &arena, &request);
     }
     int code = client_call(client, &call, err);
     if (code == 0 && response.error_code != 0) {

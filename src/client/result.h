@@ -50,3 +50,7 @@ const struct client_row *client_rows_find(const struct client_row *rows, int32_t
  * a reference has no topic or a negative partition. */
 struct client_row *client_rows_new(const struct klamm_partition_refs *refs,
                                    struct klamm_error *err);
+struct wire_list_partition_reassignments_request;
+/* The partitions of a List request; what they point to is the arena's, which must have no bound. */
+void client_put_listed(const struct client_row *rows, int32_t count, struct arena *arena,
+                       struct wire_list_partition_reassignments_request *request);

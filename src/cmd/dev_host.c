@@ -450,25 +450,6 @@ static void host_on_patience(void *arg)
 
 /* ---- the beginning ---- */
 
-/* A loop with a thread of its own; NULL with em. */
-static struct env *loop_spawn(const char *name, struct errmsg *em)
-{
-    struct env *env = loop_new(&(struct loop_config){.name = name}, em);
-    if (env != NULL && loop_start(env, em) != 0) {
-        loop_free(env);
-        env = NULL;
-    }
-    return env;
-}
-
-static void loop_end(struct env *env)
-{
-    if (env != NULL) {
-        loop_stop(env);
-        loop_free(env);
-    }
-}
-
 static void refuse_accept(void *arg, struct env_conn *conn)
 {
     (void)arg;

@@ -313,25 +313,6 @@ static int host_find_id(struct host *h, struct errmsg *em)
                                           h->config->log_dir_count, &h->id, em);
 }
 
-/* A loop with a thread of its own; NULL with em. */
-static struct env *loop_spawn(const char *name, struct errmsg *em)
-{
-    struct env *env = loop_new(&(struct loop_config){.name = name}, em);
-    if (env != NULL && loop_start(env, em) != 0) {
-        loop_free(env);
-        env = NULL;
-    }
-    return env;
-}
-
-static void loop_end(struct env *env)
-{
-    if (env != NULL) {
-        loop_stop(env);
-        loop_free(env);
-    }
-}
-
 static int host_open(struct host *h, struct errmsg *em)
 {
     const struct config_set *set = &h->config->set;

@@ -393,6 +393,24 @@ void loop_free(struct env *env)
     free(loop);
 }
 
+struct env *loop_spawn(const char *name, struct errmsg *em)
+{
+    struct env *env = loop_new(&(struct loop_config){.name = name}, em);
+    if (env != NULL && loop_start(env, em) != 0) {
+        loop_free(env);
+        env = NULL;
+    }
+    return env;
+}
+
+void loop_end(struct env *env)
+{
+    if (env != NULL) {
+        loop_stop(env);
+        loop_free(env);
+    }
+}
+
 /* ---- process-wide matters ---- */
 
 int64_t loop_raise_file_limit(void)

@@ -24,6 +24,10 @@ void loop_run(struct env *env);
 void loop_stop(struct env *env);
 /* Joins the thread when there is one, waits for its disk work, frees everything. */
 void loop_free(struct env *env);
+/* loop_new and loop_start; NULL with em on failure. */
+struct env *loop_spawn(const char *name, struct errmsg *em) MUST_CHECK;
+/* loop_stop and loop_free of what loop_spawn made; NULL is fine. */
+void loop_end(struct env *env);
 /* Raises RLIMIT_NOFILE to its hard limit; returns the limit. */
 int64_t loop_raise_file_limit(void);
 /* This machine's name, as the system has it. Heap. NULL when it has none. */
