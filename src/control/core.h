@@ -420,6 +420,10 @@ void control_move_free(struct control *c, struct core_partition *p, enum kerr er
 void control_move_check_members(struct control *c, struct core_partition *p);
 /* From SHRINK back to the full list when no target replica can lead any more. */
 void control_move_check_leader(struct control *c, struct core_partition *p);
+/* Phase U when the triple is another one, whose memory it takes; else A or B once more. */
+void control_move_begin(struct control *c, struct core_partition *p, struct assignment *next);
+
+/* ---- alter.c ---- */
 /* A move to the target that is not asked for by a request. em says why it may not start now: too few
  * members of the ISR are in the list. */
 int control_move_to(struct control *c, struct core_partition *p, const struct ids *target,
