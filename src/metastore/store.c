@@ -63,6 +63,8 @@ struct metastore_store {
     struct env_timer retry;
     metastore_store_stall_fn on_stall;
     void *stall_arg;
+    metastore_store_change_fn on_change; /* NULL = nobody looks */
+    void *change_arg;
     env_fn on_stopped;
     void *stopped_arg;
 };
@@ -241,6 +243,9 @@ static void sink_put(void *arg, const struct metastore_row *row)
     if (store->local != NULL) {
         metastore_batch_put(&store->open, row);
     }
+    if (store->on_change != NULL) {
+        store->on_change(store->change_arg, row->path, &row->data);
+    }
 }
 
 static void sink_removed(void *arg, struct slice path)
@@ -249,6 +254,9 @@ static void sink_removed(void *arg, struct slice path)
     store_touch(store);
     if (store->local != NULL) {
         metastore_batch_remove(&store->open, path);
+    }
+    if (store->on_change != NULL) {
+        store->on_change(store->change_arg, path, NULL);
     }
 }
 
@@ -649,6 +657,13 @@ void metastore_store_delay(struct metastore_store *store, int64_t session_id, in
     if (s != NULL) {
         s->delay_ms = delay_ms;
     }
+}
+
+void metastore_store_on_change(struct metastore_store *store, metastore_store_change_fn fn,
+                               void *arg)
+{
+    store->on_change = fn;
+    store->change_arg = arg;
 }
 
 int32_t metastore_store_sessions(const struct metastore_store *store, int64_t *ret_ids, int32_t max)

@@ -47,8 +47,8 @@ void metastore_store_free(struct metastore_store *s);
 struct metastore_factory *metastore_store_factory(struct metastore_store *s);
 
 /*
- * Faults, for tests and the simulator. All run on the store's env and name a session by its id
- * (metastore_session_id); they do nothing for a session that is unknown or already ended.
+ * Faults, and a look at every change, for tests and the simulator. All run on the store's env. Faults
+ * name a session by its id (metastore_session_id); they do nothing for one that is unknown or ended.
  */
 
 /* Ends the session now: its ephemerals go, waiting calls answer -E_SESSION_EXPIRED (writes that were
@@ -64,5 +64,9 @@ void metastore_store_reconnect(struct metastore_store *s, int64_t session_id);
 void metastore_store_lose_write(struct metastore_store *s, int64_t session_id, bool is_applied);
 /* From now on each answer and event of the session leaves delay_ms late, in order; 0 = at once. */
 void metastore_store_delay(struct metastore_store *s, int64_t session_id, int64_t delay_ms);
+/* Calls fn for every change of a persistent node while it is carried out, whoever asked for it. data: the
+ * new contents; NULL = the node is gone. All is borrowed; fn must not call the store. */
+typedef void (*metastore_store_change_fn)(void *arg, struct slice path, const struct slice *data);
+void metastore_store_on_change(struct metastore_store *s, metastore_store_change_fn fn, void *arg);
 /* Sessions that live, in order of their ids: up to max ids to ret_ids; returns how many live. */
 int32_t metastore_store_sessions(const struct metastore_store *s, int64_t *ret_ids, int32_t max);

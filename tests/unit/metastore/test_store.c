@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include <cmocka.h>
 
@@ -186,6 +187,36 @@ static void sessions_are_listed_while_they_live(void **state)
     assert_int_equal(ids[0], metastore_session_id(f->b->m));
 }
 
+static void change_seen(void *arg, struct slice path, const struct slice *data)
+{
+    char *log = arg;
+    size_t used = strlen(log);
+    (void)snprintf(log + used, 256 - used, "%.*s=%.*s;", SLICE_ARG(path),
+                   data == NULL ? 4 : (int)data->len,
+                   data == NULL ? "gone" : (const char *)data->ptr);
+}
+
+/* Whoever asked; not what was refused, nor ephemerals. */
+static void every_change_is_seen_as_it_is_carried_out(void **state)
+{
+    struct fixture *f = *state;
+    char log[256] = "";
+    struct metastore_op create = OP_CREATE("/n", "1");
+    struct metastore_op set = OP_SET("/n", "2", 0);
+    struct metastore_op ephemeral = OP_EPHEMERAL("/e");
+    struct metastore_op delete = OP_DELETE("/n", -1);
+    metastore_store_on_change(f->bench->store, change_seen, log);
+    assert_err(bench_op(f->a, create), 0);
+    assert_err(bench_op(f->b, set), 0);
+    assert_err(bench_op(f->a, set), -E_BAD_VERSION);
+    assert_err(bench_op(f->a, ephemeral), 0);
+    assert_err(bench_op(f->a, delete), 0);
+    metastore_store_on_change(f->bench->store, NULL, NULL);
+    assert_non_null(strstr(log, "/n=1;/n=2;"));
+    assert_non_null(strstr(log, "/n=gone;"));
+    assert_null(strstr(log, "/e"));
+}
+
 static void stop_waits_for_the_last_client(void **state)
 {
     struct fixture *f = *state;
@@ -220,6 +251,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(lost_write_is_carried_out_or_not_as_asked, setup, teardown),
         cmocka_unit_test_setup_teardown(delayed_session_keeps_its_order, setup, teardown),
         cmocka_unit_test_setup_teardown(sessions_are_listed_while_they_live, setup, teardown),
+        cmocka_unit_test_setup_teardown(every_change_is_seen_as_it_is_carried_out, setup, teardown),
         cmocka_unit_test_setup_teardown(stop_waits_for_the_last_client, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
