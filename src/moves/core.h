@@ -63,8 +63,8 @@ struct queue_broker {
 /* What a move takes while it runs. */
 struct queue_use {
     struct ids in;
-    int32_t out; /* -1 = nobody */
-    int64_t bytes;
+    int32_t out;   /* -1 = nobody */
+    int64_t bytes; /* -1 = not known yet */
 };
 
 /* ---- partitions ---- */
@@ -83,10 +83,12 @@ struct queue_place {
     bool is_moving;             /* the partition is reassigning, as looked at last */
     bool holds;                 /* use is taken */
     struct queue_use use;
-    int32_t pins;          /* items of requests that point here */
-    uint64_t seen_request; /* duplicates in one request: its serial, and the item */
+    struct list_node unsized; /* moves.unsized: it holds slots, and its bytes are not known */
+    int32_t pins;             /* items of requests that point here */
+    uint64_t seen_request;    /* duplicates in one request: its serial, and the item */
     int32_t seen_index;
     uint64_t load_serial;  /* private to loading: the newest job that has it */
+    struct ids load_base;  /* ditto: the list at rest before the moves that were looked at so far */
     struct list_node link; /* moves.places */
     UT_hash_handle hh;
 };
@@ -306,6 +308,8 @@ struct moves {
     struct queue_move *reservation; /* nobody passes it where it needs something */
     int32_t holding;                /* places that hold slots */
     int64_t bytes_used;
+    struct list unsized; /* queue_place: while bytes are limited, what has bytes waits for them */
+    int64_t size_at_ms;  /* they are looked at again then */
     int32_t waiting_count;
     struct queue_move **starts; /* of this step */
     int32_t start_count;
@@ -354,8 +358,14 @@ void moves_give_back(struct moves *m, struct queue_place *p);
 /* Into the queue, out of it. A paused one, or one that holds slots, is in none. */
 void moves_enter(struct moves *m, struct queue_move *v);
 void moves_leave(struct moves *m, struct queue_move *v);
+/* What it needs is another thing now: it is not to wait for what it lacked. */
+void moves_look_again(struct moves *m, struct queue_move *v);
 /* Starts what fits, within the budget; true: there is more to look at. */
 bool moves_schedule(struct moves *m);
+/* What a move has to copy to these; -1 = not known. */
+int64_t moves_bytes_of(const struct moves_partition *f, const struct ids *adding);
+/* When the sizes of what runs are looked at again; INT64_MAX = they are known. */
+int64_t moves_sizes_at(const struct moves *m);
 /* Starts v, or parks it at what it lacks; it is in no park. */
 void moves_look_at(struct moves *m, struct queue_move *v);
 void moves_wake_all(struct moves *m); /* limits changed */

@@ -2,6 +2,8 @@
  * A new controller's queue: the jobs that are stored, made to agree with the topic znodes.
  *
  * The newest job that names a partition decides about it; a move of an older one counts only while it runs.
+ * Jobs are looked at from the newest to the oldest, and with them goes the list at which the partition rested
+ * before what was looked at: a move whose target that is has reached it, though somebody else took over since.
  * So marks that were not stored when the former controller died do no harm. Pure.
  */
 #include "moves/core.h"
@@ -40,7 +42,6 @@ void moves_load_piece(struct moves *m, const struct moves_event *event)
     }
 }
 
-/* What is stored of it says that it is over. */
 static bool is_over(const struct queue_move *v)
 {
     return (v->marks & (MODEL_JOB_DONE | MODEL_JOB_CANCELLED)) != 0;
@@ -51,6 +52,20 @@ static void wait(struct moves *m, struct queue_place *p, struct queue_move *v)
     p->waiting = v;
     moves_move_state(m, v, QUEUE_WAITING);
     moves_enter(m, v);
+}
+
+/* It reached its target, and what has happened since was looked at before. One that leads to where it starts
+ * may still wait for its turn. */
+static bool has_ended(const struct queue_place *p, const struct queue_move *v, bool is_newest)
+{
+    return ids_equal(&p->load_base, &v->target) && (v->marks & MODEL_JOB_RETURNING) == 0 &&
+           !(is_newest && ids_equal(&v->original, &v->target));
+}
+
+static void end_done(struct moves *m, struct queue_place *p, struct queue_move *v)
+{
+    ids_copy(&p->load_base, &v->original);
+    moves_move_end(m, v, MODEL_JOB_DONE);
 }
 
 static void attach_moving(struct moves *m, struct queue_place *p, struct queue_move *v,
@@ -68,7 +83,12 @@ static void attach_moving(struct moves *m, struct queue_place *p, struct queue_m
         ids_move(&v->step, &step);
         p->running = v;
         v->awaits_slots = true;
+        if ((v->marks & MODEL_JOB_BEGUN) != 0) {
+            ids_copy(&p->load_base, &v->original); /* from before its first step */
+        }
         moves_move_state(m, v, QUEUE_RUNNING);
+    } else if (has_ended(p, v, is_newest)) {
+        end_done(m, p, v);
     } else if (!is_newest || (v->marks & MODEL_JOB_LEAVING) != 0) {
         moves_move_end(m, v, MODEL_JOB_CANCELLED);
     } else {
@@ -79,13 +99,16 @@ static void attach_moving(struct moves *m, struct queue_place *p, struct queue_m
 }
 
 static void attach_resting(struct moves *m, struct queue_place *p, struct queue_move *v,
-                           bool is_newest, const struct ids *list)
+                           bool is_newest)
 {
+    const struct ids *list = &p->load_base; /* of the newest one where it is now */
     bool is_returning = (v->marks & MODEL_JOB_RETURNING) != 0;
     bool is_leaving = (v->marks & MODEL_JOB_LEAVING) != 0;
     bool is_between = (v->marks & MODEL_JOB_BEGUN) != 0 && !ids_equal(list, &v->original);
-    if (ids_equal(list, moves_goal(v))) {
-        moves_move_end(m, v, is_returning ? MODEL_JOB_CANCELLED : MODEL_JOB_DONE);
+    if (ids_equal(list, moves_goal(v)) && is_returning) {
+        moves_move_end(m, v, MODEL_JOB_CANCELLED);
+    } else if (ids_equal(list, moves_goal(v))) {
+        end_done(m, p, v);
     } else if (!is_newest || (is_leaving && !is_between)) {
         moves_move_end(m, v, MODEL_JOB_CANCELLED);
     } else if (is_leaving) {
@@ -104,19 +127,32 @@ static void seen(struct queue_place *p, const struct queue_move *v)
     }
 }
 
+/* What is stored of it says that it is over. */
+static void attach_over(struct moves *m, struct queue_place *p, struct queue_move *v)
+{
+    bool is_done = (v->marks & MODEL_JOB_DONE) != 0;
+    if (is_done && v->started_ms >= 0) {
+        ids_copy(&p->load_base, &v->original);
+    }
+    moves_move_end(m, v, is_done ? MODEL_JOB_DONE : MODEL_JOB_CANCELLED);
+}
+
 static void attach(struct moves *m, struct queue_move *v)
 {
     struct queue_place *p = moves_place_get(m, v->topic, v->partition);
     struct moves_partition f;
+    bool is_there = moves_place_facts(m, p, &f);
     bool is_newest = p->load_serial < v->job->node.serial;
+    if (is_there && p->load_base.count == 0) {
+        (void)assignment_undo_target(f.assignment, &p->load_base);
+    }
     seen(p, v);
     if (is_over(v)) {
-        moves_move_end(m, v,
-                       (enum model_job_mark)(v->marks & (MODEL_JOB_DONE | MODEL_JOB_CANCELLED)));
+        attach_over(m, p, v);
         return;
     }
     v->place = p;
-    if (!moves_place_facts(m, p, &f)) {
+    if (!is_there) {
         moves_move_end(m, v, MODEL_JOB_CANCELLED);
         return;
     }
@@ -124,11 +160,12 @@ static void attach(struct moves *m, struct queue_move *v)
     if (assignment_is_reassigning(f.assignment)) {
         attach_moving(m, p, v, is_newest);
     } else {
-        attach_resting(m, p, v, is_newest, &f.assignment->replicas);
+        attach_resting(m, p, v, is_newest);
     }
 }
 
-static int job_compare(const void *a, const void *b)
+/* In order of their end; open ones, which have none, of submission. */
+static int end_compare(const void *a, const void *b)
 {
     const struct queue_job *x = *(struct queue_job *const *)a;
     const struct queue_job *y = *(struct queue_job *const *)b;
@@ -138,20 +175,26 @@ static int job_compare(const void *a, const void *b)
     return (x->node.serial > y->node.serial) - (x->node.serial < y->node.serial);
 }
 
-/* Open jobs have no finished_ms: both lists are put in order by the same comparison. */
-static struct queue_job **jobs_sort(struct list *l)
+/* The newest first. */
+static int serial_compare(const void *a, const void *b)
 {
-    size_t count = 0;
-    struct queue_job **jobs = xalloc((l->count + 1) * sizeof(struct queue_job *));
+    const struct queue_job *x = *(struct queue_job *const *)a;
+    const struct queue_job *y = *(struct queue_job *const *)b;
+    return (x->node.serial < y->node.serial) - (x->node.serial > y->node.serial);
+}
+
+/* Puts the list in order and adds its jobs to `all`. */
+static void jobs_sort(struct list *l, struct queue_job **all, size_t *count)
+{
+    size_t first = *count;
     struct list_node *n = NULL;
     while ((n = list_pop(l)) != NULL) {
-        jobs[count++] = CONTAINER_OF(n, struct queue_job, link);
+        all[(*count)++] = CONTAINER_OF(n, struct queue_job, link);
     }
-    qsort(jobs, count, sizeof(struct queue_job *), job_compare);
-    for (size_t i = 0; i < count; i++) {
-        list_push_back(l, &jobs[i]->link);
+    qsort(all + first, *count - first, sizeof(struct queue_job *), end_compare);
+    for (size_t i = first; i < *count; i++) {
+        list_push_back(l, &all[i]->link);
     }
-    return jobs;
 }
 
 static void job_attach(struct moves *m, struct queue_job *job)
@@ -176,16 +219,15 @@ static void job_order(struct moves *m, struct queue_job *job)
     }
 }
 
+/* Its moves are over, whatever their marks say. */
 static void history_attach(struct moves *m, struct queue_job *job)
 {
     for (int32_t i = 0; i < job->piece_count; i++) {
         job->pieces[i]->stored_seq = job->pieces[i]->seq;
         for (int32_t j = 0; j < job->pieces[i]->count; j++) {
             struct queue_move *v = job->pieces[i]->moves[j];
-            bool is_done = (v->marks & MODEL_JOB_DONE) != 0;
-            moves_move_end(m, v, is_done ? MODEL_JOB_DONE : MODEL_JOB_CANCELLED);
-            struct queue_place *p = moves_place_get(m, v->topic, v->partition);
-            seen(p, v);
+            v->marks |= is_over(v) ? 0 : MODEL_JOB_CANCELLED;
+            attach(m, v);
         }
     }
     list_remove(&m->finishing, &job->finishing);
@@ -223,27 +265,25 @@ static void running_take(struct moves *m)
 void moves_load_end(struct moves *m)
 {
     m->is_loaded = true;
-    size_t count = m->jobs.count;
-    struct queue_job **jobs = jobs_sort(&m->jobs);
-    free(jobs_sort(&m->history));
+    size_t count = 0;
+    struct queue_job **all =
+        xalloc((m->jobs.count + m->history.count + 1) * sizeof(struct queue_job *));
+    jobs_sort(&m->jobs, all, &count);
     for (size_t i = 0; i < count; i++) {
-        if (jobs[i]->node.fate == MODEL_JOB_WRITING) {
-            moves_job_discard(m, jobs[i]); /* it was never answered for */
-            jobs[i] = NULL;
+        job_order(m, all[i]);
+    }
+    jobs_sort(&m->history, all, &count);
+    qsort(all, count, sizeof(struct queue_job *), serial_compare);
+    for (size_t i = 0; i < count; i++) {
+        if (all[i]->node.fate == MODEL_JOB_WRITING) {
+            moves_job_discard(m, all[i]); /* it was never answered for */
+        } else if (all[i]->node.fate == MODEL_JOB_OPEN) {
+            job_attach(m, all[i]);
         } else {
-            job_order(m, jobs[i]);
+            history_attach(m, all[i]);
         }
     }
-    struct list_node *n = NULL;
-    list_foreach (n, &m->history) {
-        history_attach(m, CONTAINER_OF(n, struct queue_job, link));
-    }
-    for (size_t i = count; i > 0; i--) {
-        if (jobs[i - 1] != NULL) {
-            job_attach(m, jobs[i - 1]);
-        }
-    }
-    free(jobs);
+    free(all);
     running_take(m);
     places_look(m);
     moves_history_trim(m);

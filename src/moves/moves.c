@@ -155,7 +155,8 @@ static void event_take(struct moves *m, const struct moves_event *event)
 static int64_t wake_at(const struct moves *m)
 {
     const struct heap_node *retry = heap_min(&m->retry.moves);
-    return MIN(m->lazy_at_ms, retry == NULL ? INT64_MAX : retry->key);
+    int64_t at_ms = MIN(m->lazy_at_ms, retry == NULL ? INT64_MAX : retry->key);
+    return MIN(at_ms, moves_sizes_at(m));
 }
 
 void moves_step(struct moves *m, int64_t now_ms, int64_t wall_ms, const struct moves_event *event,

@@ -48,6 +48,7 @@ static void place_free(struct moves *m, struct queue_place *p)
     HASH_DEL(t->places, p);
     list_remove(&m->places, &p->link);
     ids_deinit(&p->use.in);
+    ids_deinit(&p->load_base);
     free(p);
     if (t->places == NULL) {
         HASH_DEL(m->topics, t);
@@ -112,11 +113,11 @@ static void hold_as_it_moves(struct moves *m, struct queue_place *p,
         return;
     }
     struct queue_use use = {.out = adding->count > 0 ? f->leader : -1,
-                            .bytes = MAX(f->bytes, 0) * adding->count};
+                            .bytes = moves_bytes_of(f, adding)};
     ids_copy(&use.in, adding);
     if (p->running != NULL) {
         ids_copy(&p->running->adding, adding);
-        moves_move_bytes(p->running, f->bytes < 0 ? -1 : use.bytes);
+        moves_move_bytes(p->running, use.bytes);
     }
     moves_take(m, p, &use);
     ids_deinit(&use.in);
@@ -230,11 +231,15 @@ void moves_place_look(struct moves *m, struct queue_place *p)
     if (!moves_place_facts(m, p, &f)) {
         gone(m, p);
     } else {
+        bool was_moving = p->is_moving;
         p->is_moving = assignment_is_reassigning(f.assignment);
         if (p->is_moving) {
             look_moving(m, p, &f);
         } else {
             look_resting(m, p, &f);
+        }
+        if (was_moving && !p->is_moving && p->waiting != NULL) {
+            moves_look_again(m, p->waiting);
         }
     }
     p->pins--;

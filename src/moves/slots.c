@@ -30,6 +30,7 @@ void moves_slots_init(struct moves *m)
     }
     heap_init(&m->order);
     list_init(&m->woken);
+    list_init(&m->unsized);
 }
 
 void moves_slots_free(struct moves *m)
@@ -113,6 +114,13 @@ static struct queue_park *size_park(struct moves *m, int64_t bytes)
     return &m->bytes[at];
 }
 
+static void sizes_wake(struct moves *m)
+{
+    for (int32_t i = 0; i < QUEUE_SIZE_CLASSES; i++) {
+        park_wake(m, &m->bytes[i]);
+    }
+}
+
 void moves_wake_all(struct moves *m)
 {
     struct queue_broker *b = NULL;
@@ -123,9 +131,7 @@ void moves_wake_all(struct moves *m)
         park_wake(m, &b->out);
     }
     park_wake(m, &m->cluster);
-    for (int32_t i = 0; i < QUEUE_SIZE_CLASSES; i++) {
-        park_wake(m, &m->bytes[i]);
-    }
+    sizes_wake(m);
 }
 
 void moves_wake_brokers(struct moves *m)
@@ -155,7 +161,11 @@ void moves_take(struct moves *m, struct queue_place *p, struct queue_use *use)
     if (p->use.out >= 0) {
         moves_broker_get(m, p->use.out)->out_used++;
     }
-    m->bytes_used += p->use.bytes;
+    if (p->use.bytes < 0) {
+        list_push_back(&m->unsized, &p->unsized);
+        m->size_at_ms = m->now_ms + QUEUE_SIZE_MS;
+    }
+    m->bytes_used += MAX(p->use.bytes, 0);
     m->holding++;
     m->is_limits_dirty = true;
 }
@@ -176,12 +186,11 @@ void moves_give_back(struct moves *m, struct queue_place *p)
         b->out_used--;
         park_wake(m, &b->out);
     }
-    m->bytes_used -= p->use.bytes;
+    m->bytes_used -= MAX(p->use.bytes, 0);
+    list_remove(&m->unsized, &p->unsized);
     m->holding--;
     park_wake(m, &m->cluster);
-    for (int32_t i = 0; i < QUEUE_SIZE_CLASSES; i++) {
-        park_wake(m, &m->bytes[i]);
-    }
+    sizes_wake(m);
     ids_clear(&p->use.in);
     m->is_limits_dirty = true;
 }
@@ -206,6 +215,15 @@ void moves_enter(struct moves *m, struct queue_move *v)
     v->awaits_slots = v->state == QUEUE_RUNNING;
     park_put(&m->ready, v, v->key);
     park_wake(m, &m->ready);
+}
+
+void moves_look_again(struct moves *m, struct queue_move *v)
+{
+    if (v->park != NULL && v->park != &m->retry) {
+        park_remove(v);
+        park_put(&m->ready, v, v->key);
+        park_wake(m, &m->ready);
+    }
 }
 
 /* It waits for no room any more. */
@@ -243,6 +261,11 @@ void moves_step_of(const struct queue_move *v, const struct assignment *a, struc
     ids_deinit(&from);
 }
 
+int64_t moves_bytes_of(const struct moves_partition *f, const struct ids *adding)
+{
+    return adding->count == 0 ? 0 : f->bytes < 0 ? -1 : f->bytes * adding->count;
+}
+
 /* Fills what v would take and remembers it; step: where it would lead. */
 static void needs(struct queue_move *v, const struct moves_partition *f, struct ids *ret_step,
                   struct queue_use *ret)
@@ -259,10 +282,10 @@ static void needs(struct queue_move *v, const struct moves_partition *f, struct 
         ids_deinit(&origin);
     }
     ret->out = ret->in.count > 0 ? f->leader : -1;
-    ret->bytes = MAX(f->bytes, 0) * ret->in.count;
+    ret->bytes = moves_bytes_of(f, &ret->in);
     ids_copy(&v->adding, &ret->in);
     v->source = ret->out;
-    moves_move_bytes(v, f->bytes < 0 ? -1 : ret->bytes);
+    moves_move_bytes(v, ret->bytes);
 }
 
 static int32_t limit_of(int32_t limit, const struct queue_move *v, int32_t otherwise)
@@ -285,11 +308,14 @@ static bool is_full(int32_t used, int32_t limit)
     return limit >= 0 && used >= limit;
 }
 
-/* A partition larger than the limit may still move alone. */
-static bool is_bytes_full(const struct moves *m, int64_t used, int64_t bytes)
+/* A partition larger than the limit may still move alone. What runs and is not known in size fills it. own:
+ * what the partition takes already; NULL = nothing. */
+static bool is_bytes_full(const struct moves *m, const struct queue_use *own, int64_t bytes)
 {
     int64_t limit = m->limits.bytes_in_flight;
-    return limit >= 0 && bytes > 0 && used > 0 && used + bytes > limit;
+    int64_t used = m->bytes_used - (own == NULL ? 0 : MAX(own->bytes, 0));
+    bool has_unsized = m->unsized.count > (size_t)(own != NULL && own->bytes < 0);
+    return limit >= 0 && bytes > 0 && (has_unsized || (used > 0 && used + bytes > limit));
 }
 
 /* What the reservation waits for is not to be taken by v. */
@@ -318,7 +344,7 @@ static struct queue_park *lacking(struct moves *m, const struct queue_move *v,
     if (is_full(m->holding - (own != NULL), m->limits.per_cluster)) {
         return &m->cluster;
     }
-    if (is_bytes_full(m, m->bytes_used - (own != NULL ? own->bytes : 0), use->bytes)) {
+    if (is_bytes_full(m, own, use->bytes)) {
         return size_park(m, use->bytes);
     }
     for (int32_t i = 0; i < use->in.count; i++) {
@@ -348,7 +374,7 @@ static bool has_room(const struct moves *m, const struct queue_park *park,
     case PARK_CLUSTER:
         return !is_full(m->holding, m->limits.per_cluster);
     case PARK_BYTES:
-        return !is_bytes_full(m, m->bytes_used, first->bytes);
+        return !is_bytes_full(m, NULL, first->bytes);
     case PARK_IN:
         return !is_full(park->broker->in_used, in_limit(m, first));
     case PARK_OUT:
@@ -512,6 +538,35 @@ void moves_look_at(struct moves *m, struct queue_move *v)
     ids_deinit(&use.in);
 }
 
+int64_t moves_sizes_at(const struct moves *m)
+{
+    bool is_due = m->limits.bytes_in_flight >= 0 && !list_is_empty(&m->unsized);
+    return is_due ? m->size_at_ms : INT64_MAX;
+}
+
+/* What runs since before its size was known, after a failover say. */
+static void sizes_learn(struct moves *m)
+{
+    struct list_node *n = NULL;
+    struct list_node *next = NULL;
+    if (m->now_ms < moves_sizes_at(m)) {
+        return;
+    }
+    m->size_at_ms = m->now_ms + QUEUE_SIZE_MS;
+    list_foreach_safe (n, next, &m->unsized) {
+        struct queue_place *p = CONTAINER_OF(n, struct queue_place, unsized);
+        struct moves_partition f;
+        if (moves_place_facts(m, p, &f) && f.bytes >= 0) {
+            p->use.bytes = moves_bytes_of(&f, &p->use.in);
+            m->bytes_used += p->use.bytes;
+            list_remove(&m->unsized, n);
+        }
+    }
+    if (list_is_empty(&m->unsized)) {
+        sizes_wake(m);
+    }
+}
+
 static void retries_wake(struct moves *m)
 {
     struct queue_move *v = NULL;
@@ -543,6 +598,7 @@ static struct queue_park *park_choose(struct moves *m)
 bool moves_schedule(struct moves *m)
 {
     retries_wake(m);
+    sizes_learn(m);
     struct queue_park *park = NULL;
     while ((park = park_choose(m)) != NULL) {
         if (m->budget <= 0) {

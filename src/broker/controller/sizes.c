@@ -1,18 +1,22 @@
 /*
  * How large the partitions of the queue are: asked of their leaders each second while moves wait for a limit
- * on bytes in flight, and heard beside the looks at running moves. Runs on the driver's env.
+ * on bytes in flight, and heard beside the looks at running moves. Partitions grow while they wait: what was
+ * heard is asked again after REFRESH_MS, and not known any more after STALE_MS. Runs on the driver's env.
  */
 #include "broker/controller/private.h"
 
 #include <stdlib.h>
 
-#define ASK_MS    1000
-#define ASKED_MAX 5000 /* partitions at a time */
+#define ASK_MS     1000
+#define ASKED_MAX  5000 /* partitions at a time */
+#define REFRESH_MS 5000
+#define STALE_MS   30000
 
 struct controller_size {
     char *topic;
     int32_t partition;
     int64_t bytes;
+    int64_t heard_ms;
     uint64_t key;
     UT_hash_handle hh;
 };
@@ -34,7 +38,7 @@ static struct controller_size *find(const struct controller_moves *v, struct sli
 int64_t controller_sizes_get(const struct controller *c, struct slice topic, int32_t partition)
 {
     const struct controller_size *s = c->moves == NULL ? NULL : find(c->moves, topic, partition);
-    return s == NULL ? -1 : s->bytes;
+    return s == NULL || env_now_ms(c->env) > s->heard_ms + STALE_MS ? -1 : s->bytes;
 }
 
 void controller_sizes_heard(struct controller *c, int32_t broker, struct slice topic,
@@ -60,30 +64,42 @@ void controller_sizes_heard(struct controller *c, int32_t broker, struct slice t
         HASH_ADD(hh, c->moves->sizes, key, sizeof s->key, s);
     }
     s->bytes = bytes;
+    s->heard_ms = env_now_ms(c->env);
 }
 
 struct asking {
     struct controller *c;
+    int64_t age_ms; /* what was heard longer ago is asked for */
     int32_t count;
 };
 
 static void ask_about(void *arg, const struct moves_view *view)
 {
     struct asking *asking = arg;
+    struct controller *c = asking->c;
     struct control_view now;
-    if (asking->count < ASKED_MAX && view->bytes_to_copy < 0 &&
-        control_view(asking->c->core, view->topic, view->partition, &now) && now.leader >= 0) {
-        controller_log_dirs_want(asking->c, now.leader, view->topic, view->partition);
+    if (asking->count >= ASKED_MAX) {
+        return;
+    }
+    const struct controller_size *s = find(c->moves, view->topic, view->partition);
+    bool is_due = s == NULL || env_now_ms(c->env) > s->heard_ms + asking->age_ms;
+    if (is_due && control_view(c->core, view->topic, view->partition, &now) && now.leader >= 0) {
+        controller_log_dirs_want(c, now.leader, view->topic, view->partition);
         asking->count++;
     }
 }
 
+/* First those without which nothing starts. */
 static void ask(void *arg)
 {
     struct controller *c = arg;
-    struct asking asking = {.c = c};
+    struct asking asking = {.c = c, .age_ms = STALE_MS};
     if (c->moves->is_loaded && c->move_limits.bytes_in_flight >= 0 && c->role == ROLE_ACTIVE) {
         moves_each_queued(c->moves->core, ask_about, &asking);
+        if (asking.count == 0) {
+            asking.age_ms = REFRESH_MS;
+            moves_each_queued(c->moves->core, ask_about, &asking);
+        }
         if (asking.count > 0) {
             controller_log_dirs_ask(c);
         }

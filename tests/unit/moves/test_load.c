@@ -93,6 +93,51 @@ static void the_newest_submission_wins(void **state)
     world_deinit(&w);
 }
 
+/* That a move has ended is stored some time later. Also when the next one has begun by then, and the old
+ * controller dies, it is known: so it can be undone. */
+static void what_ended_unheard_is_done_though_another_took_over(void **state)
+{
+    (void)state;
+    struct world w;
+    world_init(&w, 1, world_no_limits);
+    world_submit(&w, 0, 0, (int32_t[]){4, 5, 6}, world_request(MOVES_ACTION_SUBMIT));
+    world_move_end(&w, 0);
+    world_submit(&w, 0, 0, (int32_t[]){7, 8, 9}, world_request(MOVES_ACTION_SUBMIT));
+    assert_true(world_is_moving(&w, 0));
+    world_crash(&w, world_no_limits);
+    assert_int_equal(moves_job_find(w.m, slice_str("job-1"))->node.moves_done, 1);
+    world_settle(&w);
+    world_move_end(&w, 0);
+    world_pass(&w, 5000);
+    static const char *const jobs[] = {"job-2", "job-1"};
+    for (int32_t i = 0; i < 2; i++) {
+        struct moves_request undo = world_request(MOVES_ACTION_UNDO);
+        undo.job = slice_str(jobs[i]);
+        world_ask(&w, &undo);
+        world_settle(&w);
+        world_move_end(&w, 0);
+        world_settle(&w);
+    }
+    assert_true(world_has_list(&w, 0, 1, 2, 3));
+    world_deinit(&w);
+}
+
+/* One that was overridden half way has not reached its target, though a later one led there. */
+static void what_was_overridden_is_not_taken_for_done(void **state)
+{
+    (void)state;
+    struct world w;
+    world_init(&w, 1, world_no_limits);
+    world_submit(&w, 0, 0, (int32_t[]){4, 5, 6}, world_request(MOVES_ACTION_SUBMIT));
+    world_submit(&w, 0, 0, (int32_t[]){7, 8, 9}, world_request(MOVES_ACTION_SUBMIT));
+    world_move_end(&w, 0);
+    world_submit(&w, 0, 0, (int32_t[]){4, 5, 6}, world_request(MOVES_ACTION_SUBMIT));
+    world_crash(&w, world_no_limits);
+    assert_int_equal(moves_job_find(w.m, slice_str("job-1"))->node.moves_done, 0);
+    assert_int_equal(moves_job_find(w.m, slice_str("job-2"))->node.moves_done, 1);
+    world_deinit(&w);
+}
+
 /* A piece that cannot be read loses its moves, not the others. */
 static void an_unreadable_piece_is_passed_over(void **state)
 {
@@ -128,6 +173,8 @@ int main(void)
         cmocka_unit_test(what_is_paused_stays_paused),
         cmocka_unit_test(a_move_with_a_dead_target_keeps_its_slots),
         cmocka_unit_test(the_newest_submission_wins),
+        cmocka_unit_test(what_ended_unheard_is_done_though_another_took_over),
+        cmocka_unit_test(what_was_overridden_is_not_taken_for_done),
         cmocka_unit_test(an_unreadable_piece_is_passed_over),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

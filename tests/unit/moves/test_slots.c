@@ -160,6 +160,35 @@ static void an_unknown_size_is_waited_for(void **state)
     world_deinit(&w);
 }
 
+/* What runs under a new controller has a size that it does not know yet: until then nothing that has bytes
+ * joins it. */
+static void a_new_controller_learns_the_sizes_of_what_runs(void **state)
+{
+    (void)state;
+    struct world w;
+    const struct moves_limits limits = {10, 10, 10, 1000};
+    world_init(&w, 3, limits);
+    w.partitions[0].bytes = 300; /* three copies: 900 */
+    w.partitions[1].bytes = 100;
+    w.partitions[2].bytes = 0;
+    world_submit(&w, 0, 1, (int32_t[]){4, 5, 6}, world_request(MOVES_ACTION_SUBMIT));
+    assert_true(world_is_moving(&w, 0));
+    w.partitions[0].bytes = -1;
+    world_crash(&w, limits);
+    world_pass(&w, 1000);
+    world_submit(&w, 2, 2, (int32_t[]){4, 5, 6}, world_request(MOVES_ACTION_SUBMIT));
+    assert_false(world_is_moving(&w, 1));
+    assert_true(world_is_moving(&w, 2)); /* it has none */
+    w.partitions[0].bytes = 300;
+    world_pass(&w, 1000);
+    assert_int_equal(w.m->bytes_used, 900);
+    assert_false(world_is_moving(&w, 1));
+    world_move_end(&w, 0);
+    world_settle(&w);
+    assert_true(world_is_moving(&w, 1));
+    world_deinit(&w);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -171,6 +200,7 @@ int main(void)
         cmocka_unit_test(a_dead_target_is_waited_for),
         cmocka_unit_test(a_lower_limit_stops_nothing_and_a_higher_one_starts_more),
         cmocka_unit_test(an_unknown_size_is_waited_for),
+        cmocka_unit_test(a_new_controller_learns_the_sizes_of_what_runs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

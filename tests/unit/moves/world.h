@@ -71,6 +71,8 @@ struct world {
     bool refuses_writes;
     /* A move reached its target; NULL = nobody wants to know. */
     void (*on_end)(struct world *w, int32_t partition);
+    /* The queue took a step; NULL = nobody wants to know. */
+    void (*on_step)(struct world *w);
     int32_t replies; /* of all requests so far */
     int16_t error;   /* of the last reply */
     char job[80];    /* of the last reply */
@@ -279,6 +281,9 @@ static inline void world_step(struct world *w, const struct moves_event *event)
 {
     moves_step(w->m, w->now_ms, WORLD_WALL_MS + w->now_ms, event, &w->out);
     world_effects_take(w);
+    if (w->on_step != NULL) {
+        w->on_step(w);
+    }
 }
 
 static inline void world_tick(struct world *w)

@@ -27,6 +27,23 @@ static void what_the_leader_tells_is_kept(void **state)
     queue_end(&q);
 }
 
+/* A partition grows while nobody asks. */
+static void what_was_told_long_ago_is_not_known(void **state)
+{
+    (void)state;
+    struct queue_bench q;
+    queue_start(&q, 1, 93);
+    struct controller *c = queue_controller(&q);
+    controller_sizes_heard(c, q.a, slice_str("t"), 0, 1234);
+    cluster_run(q.k, 25000);
+    assert_int_equal(controller_sizes_get(c, slice_str("t"), 0), 1234);
+    cluster_run(q.k, 10000);
+    assert_int_equal(controller_sizes_get(c, slice_str("t"), 0), -1);
+    controller_sizes_heard(c, q.a, slice_str("t"), 0, 5678);
+    assert_int_equal(controller_sizes_get(c, slice_str("t"), 0), 5678);
+    queue_end(&q);
+}
+
 /* With a limit on bytes a move waits until its size is known. */
 static void sizes_are_asked_for_while_bytes_are_limited(void **state)
 {
@@ -46,6 +63,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_the_leader_tells_is_kept),
+        cmocka_unit_test(what_was_told_long_ago_is_not_known),
         cmocka_unit_test(sizes_are_asked_for_while_bytes_are_limited),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
