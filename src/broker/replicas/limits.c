@@ -167,6 +167,11 @@ void replicas_take_limits(struct replicas *r, const struct wire_update_metadata_
     partitions_attach(r);
 }
 
+int32_t replicas_limits_count(const struct replicas *r)
+{
+    return r->limits == NULL ? 0 : replica_limits_count(r->limits);
+}
+
 /* ---- what is told ---- */
 
 bool replicas_limit_is_felt(const struct replicas_partition *p)

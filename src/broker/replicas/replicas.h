@@ -160,6 +160,8 @@ struct wire_update_metadata_request;
 /* The limits of moves in an UpdateMetadata that replicas_check_controller let in: a table replaces the
  * one before; without a table the first request of a newer controller clears it. */
 void replicas_take_limits(struct replicas *r, const struct wire_update_metadata_request *req);
+/* Partitions that the table names, hosted here or not. */
+int32_t replicas_limits_count(const struct replicas *r);
 /* What came of a state that store_isr was given. */
 struct replicas_isr_outcome {
     struct slice topic;

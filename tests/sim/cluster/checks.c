@@ -33,7 +33,6 @@ static void topic_observed(void *arg, const struct metastore_result *result)
     }
     model_topic_deinit(&c->topic);
     c->topic = topic;
-    cluster_operator_check(c);
 }
 
 static void state_trace(struct cluster *c, int32_t partition,
@@ -193,7 +192,7 @@ static bool is_tidy(const struct cluster *c)
 
 bool cluster_is_settled(struct cluster *c)
 {
-    if (c->op.has_queue && !c->op.is_finished) {
+    if ((c->op.has_queue && !c->op.is_finished) || !cluster_jobs_are_over(c)) {
         return false;
     }
     if (cluster_crash_is_checked(c) || c->reads_due > 0 || (c->has_plan && !plan_may_wait(c)) ||

@@ -16,6 +16,7 @@
 #define MISCHIEF_MIN_MS 10000
 #define MISCHIEF_MAX_MS 40000
 #define SETTLE_MS       180000
+#define SETTLE_JOBS_MS  900000 /* a round is ended, and undone job by job */
 #define STEP_MS         100
 #define CREATE_VERSION  5
 
@@ -45,7 +46,6 @@ static struct cluster *cluster_new(const struct cluster_options *options)
     c->world = sim_world_new(options->seed);
     c->prng = sim_world_prng(c->world);
     cluster_crashes_init(c);
-    cluster_limits_init(c);
     cluster_watcher_init(c);
     c->broker_count = (int32_t)prng_range(c->prng, 3, CLUSTER_BROKERS_MAX);
     c->partition_count = (int32_t)prng_range(c->prng, 1, CLUSTER_PARTITIONS_MAX);
@@ -61,7 +61,10 @@ static struct cluster *cluster_new(const struct cluster_options *options)
     struct env *env = sim_node_env(c->client_node);
     struct metastore_factory *factory = metastore_store_factory(c->store);
     c->session = factory->open(factory, env, 3600 * 1000, session_state, c);
+    cluster_stored_init(c);
+    cluster_jobs_init(c);
     cluster_operator_init(c);
+    cluster_limits_init(c);
     c->client = client_new(env, c->broker_count, CLUSTER_PORT, CLUSTER_TOPIC);
     for (int32_t i = 0; i < c->broker_count; i++) {
         char name[24];
@@ -78,6 +81,7 @@ static void cluster_free(struct cluster *c)
 {
     cluster_workload_free(c);
     cluster_operator_free(c);
+    cluster_jobs_free(c);
     cluster_crashes_free(c);
     client_free(c->client);
     for (int32_t i = 0; i < c->broker_count; i++) {
@@ -88,6 +92,7 @@ static void cluster_free(struct cluster *c)
     metastore_close(c->session);
     (void)sim_world_run(c->world, 1000, NULL, NULL); /* the farewells arrive */
     metastore_store_free(c->store);
+    cluster_stored_free(c);
     cluster_checks_free(c);
     sim_world_free(c->world);
     free(c);
@@ -186,6 +191,7 @@ static void cluster_step(struct cluster *c)
     cluster_crashes_check(c);
     cluster_brokers_tend(c);
     cluster_check_leaders(c);
+    cluster_caps_step(c);
 }
 
 static void cluster_settle(struct cluster *c)
@@ -196,13 +202,15 @@ static void cluster_settle(struct cluster *c)
     }
     cluster_faults_end(c);
     cluster_limits_end(c);
-    int64_t end_ms = sim_world_now_ms(c->world) + SETTLE_MS;
+    int64_t settle_ms = c->jobs.is_there ? SETTLE_JOBS_MS : SETTLE_MS;
+    int64_t end_ms = sim_world_now_ms(c->world) + settle_ms;
     int settled = 0; /* twice in a row: the second reading was made after the first */
     while (!cluster_has_failed(c) && settled < 3) {
         cluster_step(c);
         settled = cluster_is_settled(c) ? settled + 1 : 0;
         if (settled == 0 && sim_world_now_ms(c->world) > end_ms) {
-            cluster_fail(c, "%d s after healing the cluster has not settled", SETTLE_MS / 1000);
+            cluster_fail(c, "%d s after healing the cluster has not settled",
+                         (int)(settle_ms / 1000));
         }
     }
 }
@@ -255,6 +263,7 @@ bool cluster_run(const struct cluster_options *options)
     if (!cluster_has_failed(c)) {
         cluster_workload_start(c);
         cluster_operator_start(c);
+        cluster_jobs_start(c);
     }
     int64_t end_ms =
         sim_world_now_ms(c->world) + prng_range(c->prng, MISCHIEF_MIN_MS, MISCHIEF_MAX_MS);

@@ -11,6 +11,8 @@
 #include "model/cluster.h"
 #include "model/ibp.h"
 #include "sim/cluster/client.h"
+#include "sim/cluster/jobs.h"
+#include "sim/cluster/stored.h"
 #include "sim/env/sim.h"
 
 #define CLUSTER_BROKERS_MAX    6
@@ -119,6 +121,15 @@ struct cluster_watcher {
     bool asks_for_details;
 };
 
+/* Limits of moves that brokers are told: limits.c. */
+struct cluster_limits {
+    struct prng prng;
+    bool is_there;                          /* in this run */
+    int32_t groups[CLUSTER_PARTITIONS_MAX]; /* the table: the rate of each partition */
+    int32_t count;                          /* of partitions that have one */
+    bool is_told[CLUSTER_BROKERS_MAX];
+};
+
 struct cluster_options {
     uint64_t seed;
     uint64_t *crossed;       /* crashes at each of CONTROLLER_FAULT_POINTS; NULL: none there */
@@ -143,10 +154,12 @@ struct cluster {
     struct cluster_writer writers[CLUSTER_PARTITIONS_MAX];
     struct cluster_reader readers[CLUSTER_PARTITIONS_MAX];
     struct cluster_operator op;
+    struct cluster_jobs jobs;
+    struct cluster_stored stored;
+    struct cluster_caps caps;
     struct cluster_crashes crashes;
     struct cluster_watcher watcher;
-    struct prng limits_prng;
-    bool has_limits; /* in this run */
+    struct cluster_limits limits;
     /* what the metastore says, kept fresh by the checker */
     struct model_topic topic;
     struct model_partition_state states[CLUSTER_PARTITIONS_MAX];
@@ -185,8 +198,6 @@ void cluster_workload_free(struct cluster *c);
 /* Before the brokers start: decides whether there is a queue, and its limits. */
 void cluster_operator_init(struct cluster *c);
 void cluster_operator_start(struct cluster *c);
-/* No more partitions move at a time than may. */
-void cluster_operator_check(struct cluster *c);
 void cluster_operator_free(struct cluster *c);
 /* The plan of moves is there and names the partition: what becomes of it is not known yet. */
 void cluster_operator_planned(struct cluster *c, int32_t partition);

@@ -209,6 +209,9 @@ static void alter_send(struct cluster_operator *op, const struct assignment *a)
         ids_copy(&move->origin, &a->replicas);
         move->is_certain = sim_world_now_ms(c->world) > move->unknown_ms + CLUSTER_LATE_MS;
     }
+    if (op->wanted.count > 0) {
+        stored_lists_add(&c->stored.asked[op->partition], &op->wanted);
+    }
     struct wire_alter_partition_reassignments_request_topics_partitions partition;
     wire_alter_partition_reassignments_request_topics_partitions_init(&partition);
     partition.partition_index = op->partition;
@@ -315,12 +318,14 @@ static void plan_write(struct cluster_operator *op, struct buf *json)
     char ghost[] = "ghost";
     moves[count++] = (struct metastore_legacy_move){name, op->partition, op->wanted};
     cluster_operator_planned(c, op->partition);
+    stored_lists_add(&c->stored.asked[op->partition], &op->wanted);
     if (prng_chance(c->prng, 1, 3)) {
         moves[count++] = (struct metastore_legacy_move){ghost, 0, op->wanted};
     }
     if (second != op->partition && prng_chance(c->prng, 1, 2)) {
         moves[count++] = (struct metastore_legacy_move){name, second, op->wanted};
         cluster_operator_planned(c, second);
+        stored_lists_add(&c->stored.asked[second], &op->wanted);
     }
     metastore_legacy_moves_encode(json, moves, count);
 }
@@ -425,7 +430,7 @@ void cluster_operator_init(struct cluster *c)
 {
     struct cluster_operator *op = &c->op;
     prng_init(&op->queue_prng, c->options.seed * 2 + 1);
-    op->has_queue = c->options.crossed == NULL && !c->options.mixes_levels &&
+    op->has_queue = c->options.crossed == NULL && !c->options.mixes_levels && !c->jobs.is_there &&
                     prng_chance(&op->queue_prng, 1, 3);
     if (op->has_queue && prng_chance(&op->queue_prng, 1, 2)) {
         struct metastore_op ops[] = {
@@ -435,20 +440,9 @@ void cluster_operator_init(struct cluster *c)
              .path = slice_str("/config/brokers/<default>"),
              .data =
                  slice_str("{\"version\":1,\"config\":{\"klamm.moves.max.per.cluster\":\"1\"}}")}};
+        cluster_caps_prepare(c, &(struct moves_limits){MOVES_OFF, MOVES_OFF, 1, MOVES_OFF});
         metastore_multi(c->session, ops, 3, limits_written, c);
         (void)sim_world_run(c->world, 1000, NULL, NULL);
-    }
-}
-
-/* A move that is overridden by the next is in its place; so at most one partition moves. */
-void cluster_operator_check(struct cluster *c)
-{
-    int32_t count = 0;
-    for (int32_t p = 0; p < c->topic.partition_count; p++) {
-        count += assignment_is_reassigning(&c->topic.partitions[p]);
-    }
-    if (c->op.has_caps && count > 1) {
-        cluster_fail(c, "%d partitions move at a time, and one may", count);
     }
 }
 
@@ -461,7 +455,9 @@ void cluster_operator_start(struct cluster *c)
     }
     env_timer_init(&op->timer, sim_node_env(c->client_node), operator_run, op);
     env_timer_init(&op->plan_timer, sim_node_env(c->client_node), plan_look_now, op);
-    operator_later(op, 100, 1000);
+    if (!c->jobs.is_there) { /* else there is another operator */
+        operator_later(op, 100, 1000);
+    }
 }
 
 void cluster_operator_free(struct cluster *c)
