@@ -11,7 +11,8 @@
 
 #include <assert.h>
 
-#define LATE_MS  15000 /* so late the controller may know of other limits, and its own choice be stored */
+#define LATE_MS                                                                                    \
+    15000 /* so late the controller may know of other limits, and its own choice be stored */
 #define SIZE_MS  1000  /* sizes are looked at so often ... */
 #define STALE_MS 45000 /* ... and the queue's may be so old: it asks again before */
 
@@ -100,8 +101,8 @@ static int64_t size_known(const struct cluster *c, int32_t p)
         return 0;
     }
     for (int64_t i = 1; i <= count; i++) {
-        smallest = MIN(smallest,
-                       k->sizes[p][(k->size_count - i) % (int64_t)ARRAY_LEN(k->sizes[p])]);
+        smallest =
+            MIN(smallest, k->sizes[p][(k->size_count - i) % (int64_t)ARRAY_LEN(k->sizes[p])]);
     }
     return smallest;
 }
@@ -150,8 +151,7 @@ static void check_broker(struct cluster *c, int32_t broker, const struct moves_l
                      l->in_per_broker);
     }
     if (l->out_per_broker >= 0 && out > l->out_per_broker) {
-        cluster_fail(c, "%d moves copy from broker %d, and %d may", out, broker,
-                     l->out_per_broker);
+        cluster_fail(c, "%d moves copy from broker %d, and %d may", out, broker, l->out_per_broker);
     }
 }
 

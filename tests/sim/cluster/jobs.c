@@ -292,8 +292,8 @@ static void jobs_run(void *arg)
     }
     int32_t controller = client_controller(c->client);
     phase_next(j);
-    bool is_limit = j->phase == JOBS_WORK && c->caps.count < LIMITS_MAX &&
-                    prng_chance(&j->prng, 1, 12);
+    bool is_limit =
+        j->phase == JOBS_WORK && c->caps.count < LIMITS_MAX && prng_chance(&j->prng, 1, 12);
     j->is_busy = true;
     if (is_limit) {
         cluster_jobs_limit(j);

@@ -13,8 +13,8 @@
 
 #include <stdio.h>
 
-#define ALTER_VERSION     0
-#define CALL_TIMEOUT_MS   6000
+#define ALTER_VERSION   0
+#define CALL_TIMEOUT_MS 6000
 
 /* ---- drawing ---- */
 

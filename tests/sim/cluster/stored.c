@@ -175,7 +175,8 @@ static struct stored_job *job_get(struct cluster *c, struct slice id)
         }
         job = &s->jobs[s->job_count++];
         *job = (struct stored_job){.rate = -1};
-        (void)snprintf(job->id, sizeof job->id, "%.*s", SLICE_ARG(id)); /* as long as an id may be */
+        (void)snprintf(job->id, sizeof job->id, "%.*s",
+                       SLICE_ARG(id)); /* as long as an id may be */
     }
     return job;
 }

@@ -41,7 +41,7 @@ struct stored_job {
 
 struct cluster_stored {
     struct assignment now[STORED_PARTITIONS_MAX];
-    struct stored_lists asked[STORED_PARTITIONS_MAX];  /* somebody asked for it, or it was at rest */
+    struct stored_lists asked[STORED_PARTITIONS_MAX]; /* somebody asked for it, or it was at rest */
     struct stored_lists direct[STORED_PARTITIONS_MAX]; /* asked for, and not one at a time */
     bool knows_direct;                                 /* ... and all such requests are noted */
     int32_t leaders[STORED_PARTITIONS_MAX];
