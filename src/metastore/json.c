@@ -69,6 +69,26 @@ int metastore_json_int(const json_t *object, const char *key, struct metastore_j
     return 0;
 }
 
+int metastore_json_version(const json_t *object, const char *what,
+                           struct metastore_json_range known, int64_t *ret_version,
+                           struct errmsg *em)
+{
+    int64_t version = known.min;
+    if (json_object_get(object, "version") != NULL) {
+        int err = metastore_json_int(
+            object, "version", (struct metastore_json_range){INT64_MIN, INT64_MAX}, &version, em);
+        if (err != 0) {
+            return err;
+        }
+    }
+    if (version < known.min || version > known.max) {
+        return errmsg_set(em, E_UNSUPPORTED, "%s of version %lld, known are %lld to %lld", what,
+                          (long long)version, (long long)known.min, (long long)known.max);
+    }
+    *ret_version = version;
+    return 0;
+}
+
 int metastore_json_text(const json_t *object, const char *key, struct slice *ret_text,
                         struct errmsg *em)
 {

@@ -22,9 +22,15 @@ struct metastore_json_range {
 };
 #define METASTORE_JSON_ID   ((struct metastore_json_range){0, INT32_MAX}) /* ids, epochs, indexes */
 #define METASTORE_JSON_LONG ((struct metastore_json_range){0, INT64_MAX})
+#define METASTORE_JSON_ONE  ((struct metastore_json_range){1, 1})
 /* An integer in the range. A missing key is an error. */
 int metastore_json_int(const json_t *object, const char *key, struct metastore_json_range range,
                        int64_t *ret_value, struct errmsg *em) MUST_CHECK;
+/* The version of a node, which a newer writer may have raised: -E_UNSUPPORTED when it is none of known,
+ * with `what` in the message. A missing one counts as the lowest. */
+int metastore_json_version(const json_t *object, const char *what,
+                           struct metastore_json_range known, int64_t *ret_version,
+                           struct errmsg *em) MUST_CHECK;
 /* Borrowed from the document; the null slice when the key is missing or null. */
 int metastore_json_text(const json_t *object, const char *key, struct slice *ret_text,
                         struct errmsg *em) MUST_CHECK;

@@ -63,7 +63,12 @@ int metastore_controller_decode(struct slice json, struct metastore_controller *
     }
     int64_t broker_id = -1;
     int64_t kraft_epoch = -1;
-    err = metastore_json_int(root, "brokerid", METASTORE_JSON_ID, &broker_id, em);
+    int64_t version;
+    err = metastore_json_version(root, "controller", (struct metastore_json_range){1, 2}, &version,
+                                 em);
+    if (err == 0) {
+        err = metastore_json_int(root, "brokerid", METASTORE_JSON_ID, &broker_id, em);
+    }
     if (err == 0 && json_object_get(root, "kraftControllerEpoch") != NULL) {
         err = metastore_json_int(root, "kraftControllerEpoch",
                                  (struct metastore_json_range){-1, INT32_MAX}, &kraft_epoch, em);
@@ -298,11 +303,8 @@ int metastore_broker_decode(struct slice json, struct model_broker *ret, struct 
     struct model_broker broker = {.id = ret->id, .epoch = ret->epoch};
     int64_t version;
     struct slice rack = SLICE_NULL;
-    err = metastore_json_int(root, "version", METASTORE_JSON_ID, &version, em);
-    if (err == 0 && (version < 1 || version > 5)) {
-        err = errmsg_set(em, E_UNSUPPORTED, "broker registration of version %lld",
-                         (long long)version);
-    }
+    err = metastore_json_version(root, "broker registration", (struct metastore_json_range){1, 5},
+                                 &version, em);
     if (err == 0) {
         err = version == 1 ? broker_host_port(root, &broker, em)
                            : broker_endpoints(root, version, &broker, em);
@@ -361,7 +363,11 @@ int metastore_config_decode(struct slice json, metastore_config_fn fn, void *arg
         return err;
     }
     json_t *config = NULL;
-    err = metastore_json_child(root, "config", JSON_OBJECT, &config, em);
+    int64_t version;
+    err = metastore_json_version(root, "settings", METASTORE_JSON_ONE, &version, em);
+    if (err == 0) {
+        err = metastore_json_child(root, "config", JSON_OBJECT, &config, em);
+    }
     if (err == 0) {
         err = config_check(config, em);
     }
@@ -414,10 +420,8 @@ int metastore_config_change_decode(struct slice json, char **ret_path, struct er
     }
     int64_t version;
     char *path = NULL;
-    err = metastore_json_int(root, "version", METASTORE_JSON_ID, &version, em);
-    if (err == 0 && version != 1 && version != 2) {
-        err = errmsg_set(em, E_UNSUPPORTED, "config change of version %lld", (long long)version);
-    }
+    err = metastore_json_version(root, "config change", (struct metastore_json_range){1, 2},
+                                 &version, em);
     if (err == 0) {
         err = config_change_path(root, version, &path, em);
     }
@@ -448,8 +452,12 @@ int metastore_producer_block_decode(struct slice json, struct model_producer_blo
     int64_t broker_id = -1;
     struct slice start = SLICE_NULL;
     struct slice end = SLICE_NULL;
+    int64_t version;
     struct model_producer_block block = {.version = ret->version};
-    err = metastore_json_int(root, "broker", METASTORE_JSON_ID, &broker_id, em);
+    err = metastore_json_version(root, "producer ids", METASTORE_JSON_ONE, &version, em);
+    if (err == 0) {
+        err = metastore_json_int(root, "broker", METASTORE_JSON_ID, &broker_id, em);
+    }
     if (err == 0) {
         err = metastore_json_text(root, "block_start", &start, em);
     }
@@ -501,15 +509,13 @@ int metastore_features_check(struct slice json, enum ibp level, bool *ret_is_out
     if (err != 0) {
         return err;
     }
-    err = metastore_json_int(root, "version", METASTORE_JSON_ID, &version, em);
+    err =
+        metastore_json_version(root, "features", (struct metastore_json_range){1, 2}, &version, em);
     if (err == 0) {
         err = metastore_json_int(root, "status", METASTORE_JSON_ID, &status, em);
     }
     if (err == 0) {
         err = metastore_json_child(root, "features", JSON_OBJECT, &features, em);
-    }
-    if (err == 0 && version != 1 && version != 2) {
-        err = errmsg_set(em, E_UNSUPPORTED, "features of version %lld", (long long)version);
     }
     if (err == 0) {
         *ret_is_outdated =
@@ -535,7 +541,11 @@ int metastore_log_dir_event_decode(struct slice json, int32_t *ret_broker_id, st
     }
     int64_t broker_id = -1;
     int64_t event = 0;
-    err = metastore_json_int(root, "broker", METASTORE_JSON_ID, &broker_id, em);
+    int64_t version;
+    err = metastore_json_version(root, "log directory event", METASTORE_JSON_ONE, &version, em);
+    if (err == 0) {
+        err = metastore_json_int(root, "broker", METASTORE_JSON_ID, &broker_id, em);
+    }
     if (err == 0) {
         err = metastore_json_int(root, "event", METASTORE_JSON_ID, &event, em);
     }

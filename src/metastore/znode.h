@@ -5,7 +5,8 @@
  * turns failed when text is not UTF-8 or the node would pass METASTORE_DATA_MAX.
  * Decoders take any key order, white space and unknown keys. Size, depth, counts and ranges are
  * bounded; on failure (-E_MALFORMED, -E_TOO_LARGE, -E_UNSUPPORTED for a version we cannot read) em
- * says what is wrong and ret is untouched. What the JSON does not hold (a broker's id and epoch, a
+ * says what is wrong and ret is untouched. A version that is not known is never read: the node may hold
+ * what our next write would lose; one that is missing counts as 1. What the JSON does not hold (a broker's id and epoch, a
  * version) stays as it is in ret. A ret that owns memory must be initialised (zeroed); what it held
  * is freed. No state; any thread.
  */
@@ -16,7 +17,7 @@
 #include "model/cluster.h"
 #include "model/ibp.h"
 
-/* /cluster/id. is_remade, an extra key: the id is that of a cluster which was there before, and the
+/* /cluster/id, of any version: we never write one that is there. is_remade, an extra key: the id is that of a cluster which was there before, and the
  * metastore has lost what it knew of it. */
 void metastore_cluster_id_encode(struct buf *b, struct slice id, bool is_remade);
 /* *ret_id: heap. */
@@ -43,7 +44,7 @@ void metastore_broker_encode(struct buf *b, const struct model_broker *broker, e
 int metastore_broker_decode(struct slice json, struct model_broker *ret,
                             struct errmsg *em) MUST_CHECK;
 
-/* /brokers/topics/T: written as version 3 with topic_id when there is one, and with our own key
+/* /brokers/topics/T: read as versions 1 to 3, written as version 3 with topic_id when there is one, and with our own key
  * original_replicas (design decision 1) when a partition has one. Where the level has no moves it is
  * written as version 1, without the maps of moves; a move that is there nevertheless is kept, in
  * version 3. Partitions must be 0..n-1, and adding and removing lists must be disjoint parts of the
@@ -52,7 +53,7 @@ void metastore_topic_encode(struct buf *b, const struct model_topic *topic, enum
 int metastore_topic_decode(struct slice json, struct slice name, struct model_topic *ret,
                            struct errmsg *em) MUST_CHECK;
 
-/* .../partitions/P/state */
+/* .../partitions/P/state, version 1 */
 void metastore_partition_state_encode(struct buf *b, const struct model_partition_state *state);
 int metastore_partition_state_decode(struct slice json, struct model_partition_state *ret,
                                      struct errmsg *em) MUST_CHECK;

@@ -186,7 +186,10 @@ static int topic_fill(const json_t *root, struct slice name, struct model_topic 
                       struct errmsg *em)
 {
     json_t *maps[LIST_COUNT] = {NULL};
-    int err = 0;
+    int64_t version;
+    /* What a newer writer added would be lost by our next write. */
+    int err =
+        metastore_json_version(root, "topic", (struct metastore_json_range){1, 3}, &version, em);
     for (int list = 0; list < LIST_COUNT && err == 0; list++) {
         err = metastore_json_child(root, list_keys[list], JSON_OBJECT, &maps[list], em);
     }
@@ -268,6 +271,8 @@ static int partition_state_fill(const json_t *root, struct model_partition_state
                                 struct errmsg *em)
 {
     int64_t recovery = 0;
+    int64_t version;
+    int err = metastore_json_version(root, "state", METASTORE_JSON_ONE, &version, em);
     const struct {
         const char *key;
         struct metastore_json_range range;
@@ -277,20 +282,17 @@ static int partition_state_fill(const json_t *root, struct model_partition_state
         {"leader_epoch", {0, LEADER_EPOCH_MAX}, &state->leader_epoch},
         {"controller_epoch", {0, INT32_MAX}, &state->controller_epoch},
     };
-    for (size_t i = 0; i < ARRAY_LEN(numbers); i++) {
-        int64_t value;
-        int err = metastore_json_int(root, numbers[i].key, numbers[i].range, &value, em);
-        if (err != 0) {
-            return err;
-        }
+    for (size_t i = 0; i < ARRAY_LEN(numbers) && err == 0; i++) {
+        int64_t value = 0;
+        err = metastore_json_int(root, numbers[i].key, numbers[i].range, &value, em);
         *numbers[i].number = (int32_t)value;
     }
-    if (json_object_get(root, "leader_recovery_state") != NULL) {
-        int err = metastore_json_int(root, "leader_recovery_state",
-                                     (struct metastore_json_range){0, 1}, &recovery, em);
-        if (err != 0) {
-            return err;
-        }
+    if (err == 0 && json_object_get(root, "leader_recovery_state") != NULL) {
+        err = metastore_json_int(root, "leader_recovery_state", (struct metastore_json_range){0, 1},
+                                 &recovery, em);
+    }
+    if (err != 0) {
+        return err;
     }
     state->recovery = recovery == 1 ? MODEL_RECOVERING : MODEL_RECOVERED;
     return ids_decode(json_object_get(root, "isr"), &state->isr, em);
@@ -402,7 +404,11 @@ static int entries_decode(struct slice json, bool has_replicas,
         return err;
     }
     json_t *entries = NULL;
-    err = metastore_json_child(root, "partitions", JSON_ARRAY, &entries, em);
+    int64_t version;
+    err = metastore_json_version(root, "list of partitions", METASTORE_JSON_ONE, &version, em);
+    if (err == 0) {
+        err = metastore_json_child(root, "partitions", JSON_ARRAY, &entries, em);
+    }
     if (err == 0 && entries == NULL) {
         err = errmsg_set(em, E_MALFORMED, "'partitions' is missing");
     }

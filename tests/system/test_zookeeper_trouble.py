@@ -173,10 +173,12 @@ class Trouble(ServerTest):
         self.produce("kept", LINES, "-p", "0")
         sessions = self.cluster.sessions
         huge = '{"version":3,"partitions":{"0":[1]},"filler":"%s"}' % ("x" * 1000000)
+        newer = '{"version":99,"partitions":{"0":[1]},"tiers":{"0":"cold"}}'
         for number, (path, value) in enumerate((
                 ("/brokers/topics/kept-nonsense", "not-json"),
                 ("/brokers/topics/kept-huge", huge),
                 ("/brokers/topics/kept-deep", "[" * 5000),
+                ("/brokers/topics/kept-newer", newer),
                 ("/brokers/ids/77", "not-json"),
                 ("/brokers/ids/78", '{"version":9,"host":"127.0.0.1","port":1}'),
                 ("/brokers/ids/nobody", "{}"),
@@ -188,7 +190,8 @@ class Trouble(ServerTest):
         self.assertRegex(sessions.ask("set", "reader", "break-state", state, "not-json", -1), "^ok ")
         old = self.kill_active()
         new = self.cluster.servers[self.active()]
-        for pattern in ("topic kept-nonsense is left out", "topic kept-deep is left out", "broker 77 is left out",
+        for pattern in ("topic kept-newer is left out: topic of version 99, known are 1 to 3",
+                        "topic kept-nonsense is left out", "topic kept-deep is left out", "broker 77 is left out",
                         "broker 78 is left out: broker registration of version 9",
                         "the state of a partition of kept is left out", "kept-1 is left alone: its state "):
             new.wait_log("WARN  controller: " + pattern)
@@ -201,6 +204,7 @@ class Trouble(ServerTest):
         self.execute("whole", [3, 4], [1, 2])
         self.wait_idle("whole")
         self.assertEqual(self.consume("whole", "-p", "0"), LINES)
+        self.assertEqual(self.cluster.ask("get", "/brokers/topics/kept-newer"), "ok 0 " + newer)
 
     def test_a_controller_epoch_that_is_no_number_is_told_and_mended(self):
         old = self.active()

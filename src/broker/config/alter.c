@@ -278,8 +278,12 @@ static void node_read_done(void *arg, const struct metastore_result *result)
         return;
     }
     pairs_clear(a);
-    if (result->err == 0 && result->data.len > 0 && !a->is_replacement) {
+    if (result->err == 0 && result->data.len > 0) {
         err = metastore_config_decode(result->data, pair_read, a, &em);
+    }
+    if (a->is_replacement) {
+        pairs_clear(a);
+        err = err == -E_UNSUPPORTED ? err : 0; /* nonsense may be replaced, not a newer version */
     }
     a->is_changed = a->is_replacement;
     for (int32_t i = 0; err == 0 && i < a->change_count; i++) {

@@ -249,16 +249,27 @@ static void put_stored(void *arg, struct slice key, struct slice value)
     }
 }
 
+static void put_nothing(void *arg, struct slice key, struct slice value)
+{
+    (void)arg;
+    (void)key;
+    (void)value;
+}
+
+/* What cannot be read changes nothing: records must not be deleted by defaults that nobody chose. */
 static void set_fill(const struct settings *s, struct config_set *set, const char *entity,
                      const struct metastore_result *result)
 {
     struct put_target target = {s, set, entity};
     struct errmsg em;
-    config_set_clear(set);
-    if (result->err == 0 && result->data.len > 0 &&
-        metastore_config_decode(result->data, put_stored, &target, &em) < 0) {
+    bool is_there = result->err == 0 && result->data.len > 0;
+    if (is_there && metastore_config_decode(result->data, put_nothing, NULL, &em) < 0) {
         tell_ignored(s, entity, &em);
+        return;
     }
+    config_set_clear(set);
+    int err = is_there ? metastore_config_decode(result->data, put_stored, &target, &em) : 0;
+    CHECK(err == 0); /* it was well formed just now */
 }
 
 static struct settings_topic *topic_add(struct settings *s, struct slice name)

@@ -91,12 +91,21 @@ void controller_state_watch(struct controller *c, const struct control_tp *of)
                   call->watch, state_read, call);
 }
 
-static void isr_changes_take(struct controller *c, struct slice json)
+static void unreadable(struct controller *c, const char *path, const struct errmsg *why)
+{
+    struct errmsg line;
+    (void)errmsg_set(&line, E_MALFORMED, "%s cannot be read and is deleted: %.300s", path,
+                     why->text);
+    controller_log(c, CONTROL_WARNING, line.text);
+}
+
+static void isr_changes_take(struct controller *c, const char *notice, struct slice json)
 {
     struct metastore_legacy_move *list = NULL;
     int32_t count = 0;
     struct errmsg em;
     if (metastore_partitions_decode(json, &list, &count, &em) != 0) {
+        unreadable(c, notice, &em);
         return;
     }
     for (int32_t i = 0; i < count; i++) {
@@ -121,10 +130,12 @@ static void notice_read(void *arg, const struct metastore_result *result)
     if (controller_pending_end(arg, &c, &item) && result->err == 0) {
         notice_delete(c, slice_str(path));
         if (kind == ISR_CHANGES) {
-            isr_changes_take(c, result->data);
+            isr_changes_take(c, path, result->data);
         } else if (metastore_log_dir_event_decode(result->data, &broker, &em) == 0) {
             controller_step(c, &(struct control_event){.kind = CONTROL_ON_LOG_DIR_FAILURE,
                                                        .failed_broker = broker});
+        } else {
+            unreadable(c, path, &em);
         }
     }
     free(path);

@@ -187,6 +187,40 @@ static void stored_garbage_is_an_error_with_a_reason(void **state)
     bench_stop(&b);
 }
 
+/* A replacement mends what makes no sense, but loses nothing that a newer writer put there. */
+static void settings_of_a_newer_version_are_not_replaced(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *node;
+        int err;
+    } rows[] = {
+        {"{oops", 0},
+        {"{\"version\":2,\"config\":{}}", -E_UNSUPPORTED},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct bench b = {0};
+        struct outcome outcome = {0};
+        struct settings_change change = {.name = slice_str("retention.ms"),
+                                         .value = slice_str("5")};
+        struct settings_alteration all = {.topic = slice_str("t"),
+                                          .changes = &change,
+                                          .change_count = 1,
+                                          .is_replacement = true,
+                                          .done = on_done,
+                                          .arg = &outcome};
+        bench_start(&b, NULL);
+        write_node(&b, METASTORE_CREATE, rows[i].node);
+        settings_alter(b.settings, &all);
+        bench_run(&b, 500);
+        assert_int_equal(outcome.err, rows[i].err);
+        assert_string_equal(read_node(&b).data,
+                            rows[i].err == 0 ? "{\"version\":1,\"config\":{\"retention.ms\":\"5\"}}"
+                                             : rows[i].node);
+        bench_stop(&b);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -195,6 +229,7 @@ int main(void)
         cmocka_unit_test(racing_changes_both_hold),
         cmocka_unit_test(without_session_it_is_refused_at_once),
         cmocka_unit_test(stored_garbage_is_an_error_with_a_reason),
+        cmocka_unit_test(settings_of_a_newer_version_are_not_replaced),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

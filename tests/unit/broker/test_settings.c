@@ -205,6 +205,32 @@ static void rates_come_from_the_store_alone(void **state)
     world_stop(&w);
 }
 
+/* Else records would be deleted by the defaults. */
+static void settings_that_cannot_be_read_change_nothing(void **state)
+{
+    (void)state;
+    struct world w;
+    world_start(&w);
+    write_node(&w, "/config/topics/t",
+               "{\"version\":1,\"config\":{\"retention.ms\":\"-1\",\"segment.bytes\":\"100\"}}");
+    world_attach(&w);
+    static const char *const nodes[] = {"{oops",
+                                        "{\"version\":2,\"config\":{\"retention.ms\":\"5\"}}"};
+    for (size_t i = 0; i < ARRAY_LEN(nodes); i++) {
+        change_node(&w, "/config/topics/t", nodes[i], "topics/t");
+        (void)sim_world_run(w.world, 500, NULL, NULL);
+        assert_int_equal(topic_number(&w, "t", CONFIG_TOPIC_RETENTION_MS), -1);
+        assert_int_equal(topic_number(&w, "t", CONFIG_TOPIC_SEGMENT_BYTES), 100);
+    }
+    assert_string_equal(w.log, "stored configuration of t: settings of version 2, known are 1 to "
+                               "1: ignored");
+    change_node(&w, "/config/topics/t", "{\"version\":1,\"config\":{\"retention.ms\":\"9\"}}",
+                "topics/t");
+    (void)sim_world_run(w.world, 500, NULL, NULL);
+    assert_int_equal(topic_number(&w, "t", CONFIG_TOPIC_RETENTION_MS), 9);
+    world_stop(&w);
+}
+
 static void notifications_are_followed(void **state)
 {
     (void)state;
@@ -344,6 +370,7 @@ int main(void)
         cmocka_unit_test(stored_values_are_read_at_the_start),
         cmocka_unit_test(throttles_are_passed_to_the_replicas),
         cmocka_unit_test(rates_come_from_the_store_alone),
+        cmocka_unit_test(settings_that_cannot_be_read_change_nothing),
         cmocka_unit_test(notifications_are_followed),
         cmocka_unit_test(what_cannot_be_accepted_is_ignored_and_told),
         cmocka_unit_test(values_of_an_earlier_session_are_forgotten),

@@ -245,7 +245,7 @@ static void broken_brokers_are_refused_with_the_reason(void **state)
     } cases[] = {
         {"{\"version\":6,\"endpoints\":[]}", E_UNSUPPORTED, "version 6"},
         {"{\"version\":0}", E_UNSUPPORTED, "version 0"},
-        {"{\"endpoints\":[]}", E_MALFORMED, "'version' is missing"},
+        {"{\"endpoints\":[]}", E_MALFORMED, "'port' is missing"}, /* counts as version 1 */
         {"{\"version\":5,\"endpoints\":[]}", E_MALFORMED, "protocol_map' is missing"},
         {"{\"version\":2,\"endpoints\":[\"PLAINTEXT://h:65536\"]}", E_MALFORMED, "port"},
         {"{\"version\":2,\"endpoints\":[\"PLAINTEXT://h:\"]}", E_MALFORMED, "port"},
@@ -401,6 +401,39 @@ static void log_dir_event_names_the_broker(void **state)
     buf_deinit(&b);
 }
 
+static void versions_that_are_not_known_are_not_read(void **state)
+{
+    (void)state;
+    struct errmsg em = {""};
+    struct metastore_controller node = {.broker_id = 77};
+    assert_error(
+        metastore_controller_decode(slice_str("{\"version\":3,\"brokerid\":1}"), &node, &em),
+        E_UNSUPPORTED, em, "controller of version 3, known are 1 to 2");
+    assert_int_equal(node.broker_id, 77);
+    assert_error(metastore_config_decode(slice_str("{\"version\":2,\"config\":{\"a\":\"b\"}}"),
+                                         collect, NULL, &em),
+                 E_UNSUPPORTED, em, "settings of version 2, known are 1 to 1");
+    struct model_producer_block block = {.broker = 77};
+    assert_error(
+        metastore_producer_block_decode(
+            slice_str("{\"version\":2,\"broker\":1,\"block_start\":\"0\",\"block_end\":\"999\"}"),
+            &block, &em),
+        E_UNSUPPORTED, em, "producer ids of version 2, known are 1 to 1");
+    assert_int_equal(block.broker, 77);
+    int32_t broker = 77;
+    assert_error(metastore_log_dir_event_decode(
+                     slice_str("{\"version\":2,\"broker\":1,\"event\":1}"), &broker, &em),
+                 E_UNSUPPORTED, em, "log directory event of version 2, known are 1 to 1");
+    assert_int_equal(broker, 77);
+    char *id = NULL;
+    bool is_remade = false;
+    assert_int_equal(metastore_cluster_id_decode(slice_str("{\"version\":\"2\",\"id\":\"abc\"}"),
+                                                 &id, &is_remade, &em),
+                     0); /* it is never written again */
+    assert_string_equal(id, "abc");
+    free(id);
+}
+
 static void nodes_larger_than_the_store_takes_fail_the_buf(void **state)
 {
     (void)state;
@@ -431,6 +464,7 @@ int main(void)
         cmocka_unit_test(config_changes_of_both_versions_name_the_entity),
         cmocka_unit_test(producer_blocks_hold_numbers_as_text),
         cmocka_unit_test(log_dir_event_names_the_broker),
+        cmocka_unit_test(versions_that_are_not_known_are_not_read),
         cmocka_unit_test(nodes_larger_than_the_store_takes_fail_the_buf),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -293,6 +293,57 @@ static void broken_partition_states_are_refused(void **state)
     }
 }
 
+/* Whatever else they hold: our next write would lose what a newer writer means by it. */
+static void versions_that_are_not_known_are_not_read(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *version;
+        const char *topic;
+        const char *state;
+        const char *list;
+    } cases[] = {
+        {"0", "topic of version 0, known are 1 to 3", "state of version 0, known are 1 to 1",
+         "list of partitions of version 0, known are 1 to 1"},
+        {"99", "topic of version 99, known are 1 to 3", "state of version 99, known are 1 to 1",
+         "list of partitions of version 99, known are 1 to 1"},
+        {"-9223372036854775808", "topic of version -9223372036854775808",
+         "state of version -9223372036854775808",
+         "list of partitions of version -9223372036854775808"},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct errmsg em = {""};
+        struct model_topic topic = {.version = 77};
+        char *json = xasprintf("{\"version\":%s,\"partitions\":{\"0\":[1]}}", cases[i].version);
+        assert_error(metastore_topic_decode(slice_str(json), slice_str("t"), &topic, &em),
+                     E_UNSUPPORTED, em, cases[i].topic);
+        assert_null(topic.name);
+        free(json);
+        struct model_partition_state got = {.leader = 77};
+        json = xasprintf("{\"controller_epoch\":5,\"leader\":1,\"version\":%s,\"leader_epoch\":3,"
+                         "\"isr\":[1]}",
+                         cases[i].version);
+        assert_error(metastore_partition_state_decode(slice_str(json), &got, &em), E_UNSUPPORTED,
+                     em, cases[i].state);
+        assert_int_equal(got.leader, 77);
+        free(json);
+        struct metastore_legacy_move *list = NULL;
+        int32_t count = 77;
+        json = xasprintf("{\"version\":%s,\"partitions\":[]}", cases[i].version);
+        assert_error(metastore_legacy_moves_decode(slice_str(json), &list, &count, &em),
+                     E_UNSUPPORTED, em, cases[i].list);
+        assert_error(metastore_partitions_decode(slice_str(json), &list, &count, &em),
+                     E_UNSUPPORTED, em, cases[i].list);
+        assert_int_equal(count, 77);
+        free(json);
+    }
+    struct model_topic topic = {0};
+    struct errmsg em = {""};
+    assert_error(metastore_topic_decode(slice_str("{\"version\":\"3\",\"partitions\":{}}"),
+                                        slice_str("t"), &topic, &em),
+                 E_MALFORMED, em, "'version' is not an integer");
+}
+
 static void legacy_moves_come_as_they_are(void **state)
 {
     (void)state;
@@ -407,6 +458,7 @@ int main(void)
         cmocka_unit_test(hostile_topics_are_refused),
         cmocka_unit_test(partition_state_has_kafkas_keys),
         cmocka_unit_test(broken_partition_states_are_refused),
+        cmocka_unit_test(versions_that_are_not_known_are_not_read),
         cmocka_unit_test(legacy_moves_come_as_they_are),
         cmocka_unit_test(partitions_are_named_without_replicas),
         cmocka_unit_test(topic_of_10000_moving_partitions_fits_a_node),

@@ -29,6 +29,10 @@ static void a_notice_makes_the_broker_be_asked(void **state)
                      0);
     assert_string_equal(cluster_await(k, "/log_dir_event_notification/", ""), "");
     cluster_run(k, 1000);
+    assert_non_null(
+        strstr(cluster_text(&k->log),
+               "/log_dir_event_notification/log_dir_event_0000000001 cannot be read and "
+               "is deleted: "));
     assert_non_null(strstr(cluster_text(&k->brokers[2].told), "leader t-0 1 epoch 0;"));
     cluster_free(k);
 }

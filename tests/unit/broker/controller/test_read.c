@@ -40,6 +40,42 @@ static void a_broken_topic_is_left_out_and_told(void **state)
     cluster_free(k);
 }
 
+/* What it holds is for a newer controller: ours would write it without what it does not know. */
+static void a_topic_of_a_newer_version_is_left_as_it_is(void **state)
+{
+    (void)state;
+    struct cluster *k = cluster_new(2, 1);
+    int32_t id = cluster_wait_controller(k);
+    cluster_run(k, 1000);
+    const char *path = "/brokers/topics/t";
+    const char *newer = "{\"version\":99,\"partitions\":{\"0\":[1,2]},\"tiers\":{\"0\":\"cold\"}}";
+    int32_t list[] = {1, 2};
+    assert_string_equal(cluster_create(k, id, "t", 1, (struct ids){.count = 2, .list = list}),
+                        "0;");
+    assert_int_equal(cluster_change(k, METASTORE_SET, path, newer), 0);
+    cluster_run(k, 1000);
+    assert_non_null(strstr(cluster_text(&k->log),
+                           "topic t is left out: topic of version 99, known are 1 to 3"));
+    struct control_alter_entry entry = {
+        .topic = slice_str("t"), .replicas = &list[1], .replica_count = 1};
+    struct control_request alter = {.kind = CONTROL_ALTER_REASSIGNMENTS,
+                                    .alter = {.entries = &entry, .count = 1}};
+    assert_string_not_equal(cluster_request(k, id, &alter), "0;");
+    assert_string_equal(cluster_node(k, path), newer);
+    cluster_kill(k, id);
+    cluster_run(k, 2 * CLUSTER_SESSION_MS);
+    int32_t next = cluster_wait_controller(k);
+    cluster_run(k, 1000);
+    entry.replicas = &next;
+    assert_string_equal(cluster_node(k, path), newer);
+    assert_string_equal(cluster_request(k, next, &alter), "3;");
+    assert_int_equal(
+        cluster_change(k, METASTORE_SET, path, "{\"version\":2,\"partitions\":{\"0\":[1,2]}}"), 0);
+    cluster_run(k, 1000);
+    assert_string_equal(cluster_request(k, next, &alter), "0;");
+    cluster_free(k);
+}
+
 /* Their states would have no path, and a write without one would end every controller. */
 static void names_that_no_topic_has_are_left_out(void **state)
 {
@@ -361,6 +397,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_broken_topic_is_left_out_and_told),
+        cmocka_unit_test(a_topic_of_a_newer_version_is_left_as_it_is),
         cmocka_unit_test(names_that_no_topic_has_are_left_out),
         cmocka_unit_test(a_broken_state_is_left_alone),
         cmocka_unit_test(a_broken_block_of_producer_ids_is_told),
