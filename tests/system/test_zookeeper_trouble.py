@@ -193,7 +193,7 @@ class Trouble(ServerTest):
         for pattern in ("topic kept-newer is left out: topic of version 99, known are 1 to 3",
                         "topic kept-nonsense is left out", "topic kept-deep is left out", "broker 77 is left out",
                         "broker 78 is left out: broker registration of version 9",
-                        "the state of a partition of kept is left out", "kept-1 is left alone: its state "):
+                        "the state of kept-1 is left out", "kept-1 is left alone: its state "):
             new.wait_log("WARN  controller: " + pattern)
         self.cluster.servers[old].start()
         self.cluster.servers[old].wait_ready()

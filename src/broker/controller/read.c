@@ -501,7 +501,9 @@ static void state_read(void *arg, const struct metastore_result *result)
             r->state_refs[index] = &r->states[index];
             r->mzxids[index] = result->stat.mzxid;
         } else {
-            unreadable(c, "the state of a partition of", r->name, &em);
+            char *name = xasprintf("%s-%d", r->name, index);
+            unreadable(c, "the state of", name, &em);
+            free(name);
         }
     }
     reading_answered(c, r);
