@@ -449,6 +449,7 @@ struct control_topic_read {
     const int64_t
         *state_mzxids;        /* parallel to states; NULL = unknown. A broker that registered after
                                     the state was last written has restarted since */
+    int64_t mzxid;            /* of the topic znode; 0 = unknown */
     bool has_partitions_node; /* /brokers/topics/T/partitions exists */
     int32_t min_insync_replicas;
     bool is_unclean_election_enabled;

@@ -75,12 +75,14 @@ struct core_move {
     bool is_fresh;          /* ASSIGN: there was no move before */
     bool is_forced;         /* the operator accepts to lose the leader */
     bool is_wait_logged;
-    int64_t started_ms;     /* when we first saw it */
-    bool is_resumed;        /* it was found in the topic znode */
-    const char *note;       /* goes with the answer; a constant, or NULL */
-    struct ids dropped;     /* U3: who is to be stopped */
-    struct ids shown;       /* DROP: RS and the dropped */
-    bool has_next;          /* next waits for, or is in, a topic write */
+    bool is_sparing;    /* the dropped are no replicas that we know of: they may not lead meanwhile,
+                               and are not told to delete */
+    int64_t started_ms; /* when we first saw it */
+    bool is_resumed;    /* it was found in the topic znode */
+    const char *note;   /* goes with the answer; a constant, or NULL */
+    struct ids dropped; /* U3: who is to be stopped */
+    struct ids shown;   /* DROP: RS and the dropped */
+    bool has_next;      /* next waits for, or is in, a topic write */
     struct assignment next; /* what the topic znode is to say */
     bool is_change_out;     /* in topic.writing, else in topic.changes */
     struct list_node change;
@@ -91,9 +93,11 @@ struct core_partition {
     struct core_topic *topic;
     int32_t index;
     bool has_state;
-    bool is_leaderless;                 /* as counted in control.leaderless_count */
-    bool is_unpreferred;                /* as counted in control.unpreferred_count */
-    bool is_lost;                       /* its znode vanished: nothing is tried any more */
+    bool is_leaderless;      /* as counted in control.leaderless_count */
+    bool is_unpreferred;     /* as counted in control.unpreferred_count */
+    bool is_lost;            /* its znode vanished, or makes no sense: nothing is tried */
+    bool has_strangers;      /* members of the ISR are neither replicas nor left by a move */
+    int32_t refused_version; /* of the state that is not believed; -1 = none */
     struct model_partition_state state; /* as stored */
     struct assignment stored;           /* as in the topic znode */
     struct ids offline;                 /* brokers that have it in a failed directory */
@@ -375,6 +379,10 @@ bool control_partition_is_clear_of(const struct control *c, const struct core_pa
  * would be turned away. False: it was asked, and the partition is looked at again when it answers. */
 bool control_partition_may_drop(struct control *c, struct core_partition *p,
                                 const struct model_partition_state *next);
+/* Nothing is known of it any more: it is left as it is. why goes on with "its state PATH". */
+void control_partition_lose(struct control *c, struct core_partition *p, const char *why);
+/* The same, until its znode changes. */
+void control_partition_lose_for_now(struct control *c, struct core_partition *p, const char *why);
 /* Its state was read again, with this version. */
 void control_partition_seen(struct control *c, const struct control_event *event);
 /* A move waits for its ISR: at levels where leaders write it by themselves, changes are watched. */
@@ -383,6 +391,18 @@ void control_partition_watch(struct control *c, struct core_partition *p);
 void control_partition_told(struct core_partition *p, int32_t broker, uint64_t send_id);
 void control_partition_answered(struct control *c, struct core_partition *p,
                                 const struct control_event *event);
+
+/* ---- members.c ---- */
+/* The leader and the members of the ISR that are not in the list of replicas. ret must be empty. */
+void control_members_outside(const struct core_partition *p, struct ids *ret);
+/* Takes a state that was read. False: it cannot be true beside the list of replicas; that is told, and
+ * nothing was taken. is_list_newer: the list was stored after it. */
+bool control_members_take(struct control *c, struct core_partition *p,
+                          const struct model_partition_state *state, bool is_list_newer) MUST_CHECK;
+/* The state is about to be written: notes what the next controller has to know. */
+void control_members_note(const struct core_partition *p, struct model_partition_state *next);
+/* It was written. */
+void control_members_written(struct core_partition *p);
 
 /* ---- tell.c ---- */
 void control_tell_state(struct control *c, struct core_partition *p, const struct ids *to);

@@ -16,6 +16,7 @@ struct core_partition *control_partition_new(struct control *c, struct core_topi
     p->seen_index = -1;
     p->state.leader = MODEL_LEADER_NONE;
     p->witness = -1;
+    p->refused_version = -1;
     assignment_copy(&p->stored, a);
     list_init(&p->ops);
     t->stateless_count++;
@@ -110,6 +111,7 @@ void control_partition_write(struct control *c, struct core_partition *p, enum c
     w->partition = p;
     w->state = *next;
     w->state.controller_epoch = c->epoch;
+    control_members_note(p, &w->state);
     w->state.version = p->has_state ? p->state.version : -1;
     *next = (struct model_partition_state){0};
     p->write = w;
@@ -188,12 +190,14 @@ static void conflict(struct control *c, struct core_partition *p, const struct c
                      const struct model_partition_state *present)
 {
     CHECK(present != NULL);
-    model_partition_state_copy(&p->state, present);
-    state_exists(c, p);
     if (present->controller_epoch > c->epoch) {
         control_resign(c, "a partition state was written by a newer controller");
         return;
     }
+    if (!control_members_take(c, p, present, false)) {
+        return;
+    }
+    state_exists(c, p);
     struct list_node *n = list_first(&p->ops);
     if (w->why == WHY_OP && n != NULL) {
         struct core_op *op = CONTAINER_OF(n, struct core_op, link);
@@ -214,13 +218,13 @@ static void watch(struct control *c, struct core_partition *p)
     }
 }
 
-/* Nothing is known of it any more: it is left as it is. */
-static void lose(struct control *c, struct core_partition *p, const char *why)
+void control_partition_lose(struct control *c, struct core_partition *p, const char *why)
 {
-    struct errmsg em;
-    (void)errmsg_set(&em, E_NOT_FOUND, "%s-%d is left alone: its state %.300s", p->topic->name,
-                     p->index, why);
-    control_log_add(c, CONTROL_WARNING, em.text);
+    char *text =
+        xasprintf("%s-%d is left alone: its state /brokers/topics/%s/partitions/%d/state %s",
+                  p->topic->name, p->index, p->topic->name, p->index, why);
+    control_log_add(c, CONTROL_WARNING, text);
+    free(text);
     p->is_lost = true;
     ops_fail(c, p, KERR_UNKNOWN_TOPIC_OR_PARTITION);
     control_move_free(c, p, KERR_UNKNOWN_TOPIC_OR_PARTITION);
@@ -232,17 +236,21 @@ static void missing(struct control *c, struct core_partition *p, const struct co
     if (w->why == WHY_CREATE && p->topic->has_partitions_node) {
         p->topic->has_partitions_node = false; /* somebody removed it: make it again, once */
     } else {
-        lose(c, p, "is gone from the metastore");
+        control_partition_lose(c, p, "is gone from the metastore");
     }
 }
 
-/* Somebody has to mend it; that is watched. */
+void control_partition_lose_for_now(struct control *c, struct core_partition *p, const char *why)
+{
+    control_partition_lose(c, p, why);
+    watch(c, p);
+}
+
 static void unreadable(struct control *c, struct core_partition *p, const char *message)
 {
     struct errmsg em;
     (void)errmsg_set(&em, E_MALFORMED, "cannot be read: %.200s", message == NULL ? "" : message);
-    lose(c, p, em.text);
-    watch(c, p);
+    control_partition_lose_for_now(c, p, em.text);
 }
 
 void control_partition_written(struct control *c, struct core_write *w,
@@ -257,6 +265,7 @@ void control_partition_written(struct control *c, struct core_write *w,
         p->state = w->state;
         w->state.isr = (struct ids){0};
         p->state.version = event->version;
+        control_members_written(p);
         state_exists(c, p);
         written(c, p, w->why);
         break;
@@ -307,7 +316,12 @@ void control_partition_seen(struct control *c, const struct control_event *event
         control_resign(c, "a partition state was written by a newer controller");
         return;
     }
-    model_partition_state_copy(&p->state, event->seen);
+    if (p->is_lost && event->seen->version == p->refused_version) {
+        return;
+    }
+    if (!control_members_take(c, p, event->seen, false)) {
+        return;
+    }
     if (p->is_lost) {
         found(c, p);
     }

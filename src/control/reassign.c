@@ -45,7 +45,7 @@ static struct core_move *move_new(struct control *c, struct core_partition *p,
 static void drop_enter(struct core_move *m)
 {
     ids_copy(&m->shown, &m->partition->stored.replicas);
-    for (int32_t i = 0; i < m->dropped.count; i++) {
+    for (int32_t i = 0; i < m->dropped.count && !m->is_sparing; i++) {
         ids_add(&m->shown, m->dropped.list[i]);
     }
     m->is_handed_over = false;
@@ -228,7 +228,9 @@ static void dropped_stop(struct control *c, struct core_partition *p)
     struct core_move *m = p->move;
     for (int32_t i = 0; i < m->dropped.count; i++) {
         control_tell_stop(c, p, m->dropped.list[i], false);
-        control_tell_stop(c, p, m->dropped.list[i], true);
+        if (!m->is_sparing) {
+            control_tell_stop(c, p, m->dropped.list[i], true);
+        }
     }
     ids_clear(&m->dropped);
 }
@@ -611,23 +613,14 @@ void control_move_restart(struct control *c, struct core_partition *p, int32_t b
     }
 }
 
-/* The leader and ISR members that are not in the list. */
-static void extras(const struct core_partition *p, struct ids *ret)
-{
-    ids_minus(ret, &p->state.isr, &p->stored.replicas);
-    if (p->has_state && p->state.leader >= 0 && !ids_has(&p->stored.replicas, p->state.leader) &&
-        !ids_has(ret, p->state.leader)) {
-        ids_add(ret, p->state.leader);
-    }
-}
-
 void control_move_resume(struct control *c, struct core_partition *p)
 {
     struct ids extra = {0};
-    extras(p, &extra);
+    control_members_outside(p, &extra);
     if (extra.count > 0 || assignment_is_reassigning(&p->stored)) {
         struct core_move *m = move_new(c, p, PHASE_START);
         m->is_resumed = true;
+        m->is_sparing = p->has_strangers;
         control_moved(c, p);
         if (extra.count > 0) {
             ids_move(&m->dropped, &extra);
@@ -648,7 +641,8 @@ void control_move_check_members(struct control *c, struct core_partition *p)
     if (m == NULL) {
         control_move_resume(c, p);
     } else {
-        extras(p, &m->dropped);
+        m->is_sparing |= p->has_strangers;
+        control_members_outside(p, &m->dropped);
         phase_set(m, PHASE_DROP);
         drop_enter(m);
     }

@@ -184,8 +184,11 @@ static void partition_load(struct control *c, struct core_partition *p,
                            const struct control_topic_read *read)
 {
     const struct model_partition_state *state = read->states[p->index];
+    bool is_list_newer = read->state_mzxids != NULL && read->state_mzxids[p->index] <= read->mzxid;
     if (state != NULL) {
-        model_partition_state_copy(&p->state, state);
+        if (!control_members_take(c, p, state, is_list_newer)) {
+            return;
+        }
         p->has_state = true;
         p->topic->stateless_count--;
         p->needs_raise =

@@ -53,7 +53,8 @@ void metastore_topic_encode(struct buf *b, const struct model_topic *topic, enum
 int metastore_topic_decode(struct slice json, struct slice name, struct model_topic *ret,
                            struct errmsg *em) MUST_CHECK;
 
-/* .../partitions/P/state, version 1 */
+/* .../partitions/P/state, version 1; with our own key klamm_outsiders where there are some, which Java
+ * brokers ignore */
 void metastore_partition_state_encode(struct buf *b, const struct model_partition_state *state);
 int metastore_partition_state_decode(struct slice json, struct model_partition_state *ret,
                                      struct errmsg *em) MUST_CHECK;

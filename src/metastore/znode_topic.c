@@ -263,7 +263,10 @@ void metastore_partition_state_encode(struct buf *b, const struct model_partitio
     buf_putf(b, "{\"controller_epoch\":%d,\"leader\":%d,\"version\":1,\"leader_epoch\":%d,\"isr\":",
              state->controller_epoch, state->leader, state->leader_epoch);
     put_ids(b, &state->isr);
-    buf_put_str(b, state->recovery == MODEL_RECOVERING ? ",\"leader_recovery_state\":1}" : "}");
+    if (state->recovery == MODEL_RECOVERING) {
+        buf_put_str(b, ",\"leader_recovery_state\":1");
+    }
+    buf_put_str(b, state->has_outsiders ? ",\"klamm_outsiders\":true}" : "}");
     metastore_json_end(b, start);
 }
 
@@ -295,6 +298,7 @@ static int partition_state_fill(const json_t *root, struct model_partition_state
         return err;
     }
     state->recovery = recovery == 1 ? MODEL_RECOVERING : MODEL_RECOVERED;
+    state->has_outsiders = json_is_true(json_object_get(root, "klamm_outsiders"));
     return ids_decode(json_object_get(root, "isr"), &state->isr, em);
 }
 

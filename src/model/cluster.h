@@ -47,14 +47,17 @@ struct model_partition_state {
     int32_t leader_epoch;
     struct ids isr;
     enum model_recovery recovery;
-    int32_t version; /* znode version = partition epoch; not part of the JSON */
+    bool
+        has_outsiders; /* its writer knew that the leader or members of the ISR are not in the list of
+                           replicas; about the record, not part of the state */
+    int32_t version;   /* znode version = partition epoch; not part of the JSON */
 };
 
 void model_partition_state_deinit(struct model_partition_state *s);
 /* to must be initialised (zeroed). */
 void model_partition_state_copy(struct model_partition_state *to,
                                 const struct model_partition_state *from);
-/* Everything but the version. */
+/* Everything but has_outsiders and the version. */
 bool model_partition_state_equal(const struct model_partition_state *a,
                                  const struct model_partition_state *b);
 

@@ -125,7 +125,7 @@ class ZooKeeperWatches(WatchTest):
         self.assertRegex(self.ask("set", path, "not-json", -1), r"^ok \d")
         self.kill_active()
         self.cluster.wait_all_ready()
-        self.cluster.servers[self.active()].wait_log("broken-0 is left alone: its state cannot be read: ")
+        self.cluster.servers[self.active()].wait_log("broken-0 is left alone: its state %s cannot be read: " % path)
         self.create("unhurt", [1, 2, 3])
         self.produce("unhurt", LINES)
         self.assertEqual(self.consume("unhurt"), LINES)

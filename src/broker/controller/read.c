@@ -35,6 +35,7 @@ struct controller_reading {
     struct model_partition_state *states; /* LOAD: one a partition */
     const struct model_partition_state **state_refs;
     int64_t *mzxids;
+    int64_t mzxid; /* of the topic znode */
 };
 
 struct controller_broker_reading {
@@ -435,6 +436,7 @@ static void reading_tell(struct controller *c, const struct controller_reading *
         .topic = &r->node,
         .states = r->state_refs,
         .state_mzxids = r->mzxids,
+        .mzxid = r->mzxid,
         .has_partitions_node = r->has_partitions_node,
         .min_insync_replicas = r->min_insync_replicas,
         .is_unclean_election_enabled = r->is_unclean_election_enabled,
@@ -551,6 +553,7 @@ static void node_read(void *arg, const struct metastore_result *result)
         r->node.version = result->stat.version;
     } else {
         r->node.version = result->stat.version;
+        r->mzxid = result->stat.mzxid;
         if (r->why == READING_LOAD) {
             states_read(c, r);
         }

@@ -149,7 +149,9 @@ static void a_state_that_vanished_is_left_alone(void **state)
     world_write_free(k);
     world_run(&w);
     assert_int_equal(control_writes_pending(w.core), 0);
-    assert_non_null(strstr(buf_text(&w.log), "t-0 is left alone: its state is gone"));
+    assert_non_null(
+        strstr(buf_text(&w.log),
+               "t-0 is left alone: its state /brokers/topics/t/partitions/0/state is gone"));
     assert_int_equal(world_alter(&w, "t", 0, "3,2"), KERR_UNKNOWN_TOPIC_OR_PARTITION);
     world_start(&w, 1); /* a down sweep does not wait for it */
     world_run(&w);

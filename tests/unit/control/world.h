@@ -39,6 +39,7 @@ struct world_topic {
     bool exists;
     bool is_queued; /* for deletion */
     struct model_topic node;
+    int64_t mzxid; /* of the node */
     bool has_partitions_node;
     struct world_partition *partitions;
     int32_t node_writes;

@@ -23,6 +23,7 @@ static inline struct world_topic *world_topic_put(struct world *w, const struct 
     CHECK(w->topic_count < WORLD_TOPICS);
     struct world_topic *t = &w->topics[w->topic_count++];
     t->exists = true;
+    t->mzxid = ++w->zxid;
     t->min_insync_replicas = 1;
     world_topic_copy(&t->node, node);
     world_partitions_make(t, 0);
@@ -47,6 +48,7 @@ static inline void world_topic_clear(struct world_topic *t)
 static inline struct control_topic_read world_read_of(struct world_topic *t)
 {
     return (struct control_topic_read){.topic = &t->node,
+                                       .mzxid = t->mzxid,
                                        .has_partitions_node = t->has_partitions_node,
                                        .min_insync_replicas = t->min_insync_replicas,
                                        .is_unclean_election_enabled = t->is_unclean};
@@ -113,6 +115,7 @@ static inline void world_topic_write(struct world *w, struct world_write *k,
         }
         world_topic_copy(&t->node, &k->node);
         t->node.version++;
+        t->mzxid = ++w->zxid;
         t->node_writes++;
         world_partitions_make(t, had);
         done->version = t->node.version;
