@@ -26,6 +26,7 @@ struct control *control_new(const struct control_config *config)
     list_init(&c->moves);
     list_init(&c->deleting);
     list_init(&c->settled);
+    list_init(&c->gone);
     list_init(&c->requests);
     list_init(&c->expanding);
     list_init(&c->answered);
@@ -49,6 +50,7 @@ static void state_drop(struct control *c)
         control_topic_free(c, CONTAINER_OF(n, struct core_topic, link), KERR_NOT_CONTROLLER);
     }
     control_brokers_reset(c);
+    control_gone_reset(c);
     struct core_write *w = NULL;
     struct core_write *next = NULL;
     HASH_ITER(hh, c->writes, w, next)

@@ -99,6 +99,8 @@ struct core_partition {
     bool has_strangers;      /* members of the ISR are neither replicas nor left by a move */
     int32_t refused_version; /* of the state that is not believed; -1 = none */
     struct model_partition_state state; /* as stored */
+    struct model_partition_state *gone; /* as it was when its topic's znode vanished; owned, NULL =
+                                           it did not, or there is a state again */
     struct assignment stored;           /* as in the topic znode */
     struct ids offline;                 /* brokers that have it in a failed directory */
     bool needs_raise;      /* a member registered anew: it is told under a new epoch, and
@@ -290,6 +292,7 @@ struct control {
     struct list moves;
     struct list deleting;
     struct list settled; /* topics whose settings are told: forgotten by the next step */
+    struct list gone;    /* private to gone.c */
     struct core_write *writes;
     int32_t writes_pending;
     uint64_t next_write_id;
@@ -403,6 +406,17 @@ bool control_members_take(struct control *c, struct core_partition *p,
 void control_members_note(const struct core_partition *p, struct model_partition_state *next);
 /* It was written. */
 void control_members_written(struct core_partition *p);
+
+/* ---- gone.c ---- */
+/* The topic's znode vanished, and it is about to be freed. */
+void control_gone_remember(struct control *c, const struct core_topic *t);
+/* The topic was read for the first time: its partitions get what is remembered of them. */
+void control_gone_recall(struct control *c, struct core_topic *t);
+void control_gone_forget(struct core_partition *p);
+void control_gone_reset(struct control *c);
+/* The state that the partition goes on with. next must be empty. False: nothing is remembered of use. */
+bool control_gone_elect(const struct control *c, const struct core_partition *p,
+                        struct model_partition_state *next);
 
 /* ---- tell.c ---- */
 void control_tell_state(struct control *c, struct core_partition *p, const struct ids *to);

@@ -93,15 +93,30 @@ bool control_elect_repair(const struct control *c, const struct core_partition *
     return true;
 }
 
+/* isr := those of list that are online. */
+static void isr_online(const struct control *c, const struct core_partition *p,
+                       const struct ids *list, struct ids *isr)
+{
+    ids_clear(isr);
+    for (int32_t i = 0; i < list->count; i++) {
+        if (control_replica_is_online(c, p, list->list[i])) {
+            ids_add(isr, list->list[i]);
+        }
+    }
+}
+
+/* A partition that moves without ever having had a state was put back by somebody: those that are to be
+ * added have nothing yet. */
 bool control_elect_create(const struct control *c, const struct core_partition *p,
                           struct model_partition_state *next)
 {
     const struct ids *replicas = control_partition_replicas(p);
-    ids_clear(&next->isr);
-    for (int32_t i = 0; i < replicas->count; i++) {
-        if (control_replica_is_online(c, p, replicas->list[i])) {
-            ids_add(&next->isr, replicas->list[i]);
-        }
+    struct ids old = {0};
+    ids_minus(&old, replicas, &p->stored.adding);
+    isr_online(c, p, &old, &next->isr);
+    ids_deinit(&old);
+    if (next->isr.count == 0) {
+        isr_online(c, p, replicas, &next->isr);
     }
     if (next->isr.count == 0) {
         return false;

@@ -54,6 +54,7 @@ void control_partition_free(struct control *c, struct core_partition *p, enum ke
         p->topic->stateless_count--;
     }
     model_partition_state_deinit(&p->state);
+    control_gone_forget(p);
     assignment_deinit(&p->stored);
     ids_deinit(&p->offline);
     ids_deinit(&p->deleting);
@@ -174,6 +175,7 @@ static void written(struct control *c, struct core_partition *p, enum core_why w
 
 static void state_exists(struct control *c, struct core_partition *p)
 {
+    control_gone_forget(p);
     if (!p->has_state) {
         p->has_state = true;
         p->topic->stateless_count--;
@@ -387,7 +389,7 @@ static bool state_create(struct control *c, struct core_partition *p)
         return false;
     }
     struct model_partition_state next = {0};
-    if (!control_elect_create(c, p, &next)) {
+    if (!control_gone_elect(c, p, &next) && !control_elect_create(c, p, &next)) {
         ids_deinit(&next.isr);
         return false;
     }

@@ -206,8 +206,13 @@ static void topic_add(struct control *c, const struct control_topic_read *read)
     t->min_insync_replicas = read->min_insync_replicas;
     t->is_unclean_election_enabled = read->is_unclean_election_enabled;
     control_topic_add_partitions(c, t, node->partitions, node->partition_count);
-    for (int32_t i = 0; read->states != NULL && i < t->partition_count; i++) {
-        partition_load(c, t->partitions[i], read);
+    control_gone_recall(c, t);
+    for (int32_t i = 0; i < t->partition_count; i++) {
+        if (read->states != NULL) {
+            partition_load(c, t->partitions[i], read);
+        } else {
+            control_move_resume(c, t->partitions[i]); /* somebody created it with a move */
+        }
     }
     t->needs_id = uuid_is_zero(node->id) && ibp_has(c->config.level, IBP_TOPIC_IDS);
     if (t->needs_id || !t->has_partitions_node) {
@@ -259,6 +264,7 @@ void control_topic_gone(struct control *c, struct slice name)
 {
     struct core_topic *t = control_topic_find(c, name);
     if (t != NULL) {
+        control_gone_remember(c, t);
         control_topic_free(c, t, KERR_UNKNOWN_TOPIC_OR_PARTITION);
     }
 }
@@ -459,6 +465,7 @@ static void set_done(struct control *c, struct core_topic *t, const struct contr
     } else if (event->outcome == CONTROL_CONFLICT) {
         set_conflict(c, t, event->read);
     } else if (event->outcome == CONTROL_MISSING) {
+        control_gone_remember(c, t);
         control_topic_free(c, t, KERR_UNKNOWN_SERVER_ERROR);
     } else {
         set_failed(c, t, message);

@@ -97,7 +97,9 @@ static void start_epoch(struct replica_core *c, int64_t now_ms)
 bool replica_core_apply(struct replica_core *c, const struct replica_state *state,
                         const struct replica_context *ctx, bool *ret_is_new_epoch)
 {
-    if (state->partition_epoch < c->state.partition_epoch) {
+    /* Under a newer leader epoch the versions of a znode that was made anew start again. */
+    if (state->leader_epoch <= c->state.leader_epoch &&
+        state->partition_epoch < c->state.partition_epoch) {
         return false;
     }
     bool was_leader = c->role == REPLICA_LEADER;

@@ -76,8 +76,8 @@ void replica_core_init(struct replica_core *c, int32_t self, int64_t log_end,
 void replica_core_deinit(struct replica_core *c);
 
 /*
- * Applies an accepted decision (replica/accept.h). False when its partition epoch is older than ours:
- * nothing changes. Leader: remotes and epoch start as 11.3 says; the caller writes (epoch, log end)
+ * Applies an accepted decision (replica/accept.h). False when its partition epoch is older than ours
+ * under the same leader epoch: nothing changes. Leader: remotes and epoch start as 11.3 says; the caller writes (epoch, log end)
  * into the epoch cache when *ret_is_new_epoch, then tries replica_core_advance. Anything else:
  * follower, also with leader -1.
  */

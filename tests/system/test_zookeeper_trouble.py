@@ -206,36 +206,6 @@ class Trouble(ServerTest):
         self.assertEqual(self.consume("whole", "-p", "0"), LINES)
         self.assertEqual(self.cluster.ask("get", "/brokers/topics/kept-newer"), "ok 0 " + newer)
 
-    def test_a_state_that_no_controller_left_is_left_alone_until_it_is_mended(self):
-        """It names a broker that never had a replica. Who followed it would lose everything."""
-        self.create("kept", [1, 2, 3], [2, 3, 1])
-        for partition in ("0", "1"):
-            self.produce("kept", LINES, "-p", partition)
-        before = self.files()
-        path = "/brokers/topics/kept/partitions/0/state"
-        node = self.cluster.znode(path)
-        wrong = dict(node, leader=4, isr=[4])
-        self.assertRegex(self.cluster.sessions.ask("set", "reader", "break", path, json.dumps(wrong, separators=(",", ":")), -1), "^ok ")
-        old = self.kill_active()
-        new = self.cluster.servers[self.active()]
-        new.wait_log(r"WARN  controller: kept-0 is left alone: its state %s names leader 4 and the in-sync set \[4\] under "
-                     r"epoch %d, but the replicas are \[1,2,3\]" % (path, node["leader_epoch"]))
-        self.produce("kept", LINES, "-p", "1")
-        self.assertEqual(self.consume("kept", "-p", "1"), LINES + LINES)
-        self.create("whole", [broker for broker in self.cluster.servers if broker != old])
-        self.produce("whole", LINES)
-        self.assertEqual(self.consume("whole"), LINES)
-        self.assertEqual(self.cluster.znode(path), wrong)
-        self.assertNotEqual(protocol.alter(new.address, {"kept": {0: [3, 2]}})[1][("kept", 0)], 0)
-        isr = [broker for broker in node["isr"] if broker != old]
-        mended = json.dumps(dict(node, leader=isr[0], isr=isr), separators=(",", ":"))
-        self.assertRegex(self.cluster.sessions.ask("set", "reader", "mend", path, mended, -1), "^ok ")
-        new.wait_log("kept-0: its state is back")
-        self.cluster.servers[old].start()
-        self.wait_isr("kept", [1, 2, 3], [1, 2, 3])
-        self.assertEqual(self.consume("kept", "-p", "0"), LINES)
-        self.assertEqual(self.files(), before)
-
     def test_a_controller_epoch_that_is_no_number_is_told_and_mended(self):
         old = self.active()
         others = [broker for broker in self.cluster.servers if broker != old]

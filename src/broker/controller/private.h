@@ -64,6 +64,9 @@ struct controller_topic {
     int32_t version; /* newest one read or written */
     bool is_broken;  /* it could not be read: the core does not know it */
     bool is_seen;    /* private to the comparison with the list of children */
+    bool is_deleted; /* the znode that is meant is gone; one of its name may be there again */
+    int64_t czxid;   /* of the znode that is meant; 0 = not known yet */
+    int32_t serial;  /* tells watches of another znode of the name apart */
     UT_hash_handle hh;
 };
 
@@ -113,6 +116,7 @@ struct controller {
     bool read_brokers_again;
     struct controller_broker_reading *broker_reading;
     struct controller_topic *topics;
+    int32_t next_topic;   /* serial */
     struct list readings; /* controller_reading: waiting, then running */
     int32_t readings_running;
     int32_t topic_lists_due; /* answers */

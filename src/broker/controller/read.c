@@ -35,7 +35,8 @@ struct controller_reading {
     struct model_partition_state *states; /* LOAD: one a partition */
     const struct model_partition_state **state_refs;
     int64_t *mzxids;
-    int64_t mzxid; /* of the topic znode */
+    int64_t czxid; /* of the topic znode */
+    int64_t mzxid;
 };
 
 struct controller_broker_reading {
@@ -250,6 +251,7 @@ static struct controller_topic *topic_add(struct controller *c, struct slice nam
         t = xalloc(sizeof *t);
         t->name = slice_dup(name);
         t->version = -1;
+        t->serial = c->next_topic++;
         HASH_ADD_KEYPTR(hh, c->topics, t->name, name.len, t);
     }
     return t;
@@ -377,26 +379,74 @@ static void topic_changed(void *arg, enum metastore_event event, struct slice pa
     struct controller *c = NULL;
     void *item = NULL;
     (void)path;
+    int32_t serial = ((struct controller_pending *)arg)->index;
     char *name = controller_pending_take_name(arg);
-    if (controller_pending_end(arg, &c, &item) && event == METASTORE_CHANGED) {
+    if (controller_pending_end(arg, &c, &item)) {
         struct controller_topic *t = topic_find(c, slice_str(name));
-        if (t != NULL) {
+        if (t != NULL && t->serial == serial && event == METASTORE_CHANGED) {
             topic_arm(c, t);
+        } else if (t != NULL && t->serial == serial && event == METASTORE_DELETED) {
+            t->is_deleted = true; /* the list of topics, which follows, tells what is there now */
         }
     }
     free(name);
+}
+
+/* False: the term ended. */
+static bool topic_vanish(struct controller *c, struct controller_topic *t)
+{
+    uint64_t term = c->term;
+    char *name = xstrdup(t->name);
+    topic_remove(c, t);
+    controller_step(
+        c, &(struct control_event){.kind = CONTROL_ON_TOPIC_GONE, .name = slice_str(name)});
+    free(name);
+    return term == c->term;
+}
+
+/* A znode that is news to the core. */
+static void topic_begin(struct controller *c, struct slice name)
+{
+    (void)topic_add(c, name);
+    reading_start(c, c->role == ROLE_LOADING ? READING_LOAD : READING_NEW, name, 0);
+}
+
+/* The znode is another one than the one we knew. */
+static void topic_replace(struct controller *c, struct controller_topic *t)
+{
+    char *name = xstrdup(t->name);
+    if (topic_vanish(c, t)) {
+        topic_begin(c, slice_str(name));
+    }
+    free(name);
+}
+
+/* As it is now, watched again. */
+static void topic_looked(struct controller *c, struct controller_topic *t,
+                         const struct metastore_stat *stat)
+{
+    if (t->czxid != 0 && t->czxid != stat->czxid) {
+        topic_replace(c, t);
+        return;
+    }
+    t->czxid = stat->czxid;
+    if (stat->version > t->version) {
+        /* Mended, it is as new to the core as at the load. */
+        enum reading_why why = t->is_broken ? READING_LOAD : READING_CHANGED;
+        reading_start(c, why, slice_str(t->name), 0);
+    }
 }
 
 static void topic_armed(void *arg, const struct metastore_result *result)
 {
     struct controller *c = NULL;
     void *item = NULL;
+    int32_t serial = ((struct controller_pending *)arg)->index;
     char *name = controller_pending_take_name(arg);
-    if (controller_pending_end(arg, &c, &item)) {
+    if (controller_pending_end(arg, &c, &item) && result->err == 0) {
         struct controller_topic *t = topic_find(c, slice_str(name));
-        if (t != NULL && result->err == 0 && result->stat.version > t->version) {
-            /* Mended, it is as new to the core as at the load. */
-            reading_start(c, t->is_broken ? READING_LOAD : READING_CHANGED, slice_str(name), 0);
+        if (t != NULL && t->serial == serial) {
+            topic_looked(c, t, &result->stat);
         }
     }
     free(name);
@@ -406,9 +456,11 @@ static void topic_arm(struct controller *c, struct controller_topic *t)
 {
     struct metastore_path path;
     struct slice name = slice_str(t->name);
-    metastore_exists(c->store, metastore_path_topic(&path, name), topic_changed,
-                     controller_pending_named(c, name), topic_armed,
-                     controller_pending_named(c, name));
+    struct controller_pending *watch = controller_pending_named(c, name);
+    struct controller_pending *call = controller_pending_named(c, name);
+    watch->index = call->index = t->serial;
+    metastore_exists(c->store, metastore_path_topic(&path, name), topic_changed, watch, topic_armed,
+                     call);
 }
 
 /* ---- reading a topic ---- */
@@ -461,6 +513,7 @@ static void reading_over(struct controller *c, struct controller_reading *r)
     c->readings_running--;
     if (t != NULL && (!r->is_gone || r->is_broken)) {
         bool is_first = t->version < 0;
+        t->czxid = is_first ? r->czxid : t->czxid;
         t->is_broken = r->is_broken;
         t->version = MAX(t->version, r->node.version);
         if (is_first) {
@@ -545,6 +598,7 @@ static void node_read(void *arg, const struct metastore_result *result)
     }
     struct controller_reading *r = item;
     struct errmsg em;
+    r->czxid = result->stat.czxid;
     if (result->err != 0) {
         r->is_gone = true;
     } else if (node_decode(r, result->data, &em) != 0) {
@@ -639,30 +693,25 @@ void controller_topic_conflict(struct controller *c, struct slice name, uint64_t
 
 static void topics_compare(struct controller *c, const struct metastore_result *result)
 {
-    enum reading_why why = c->role == ROLE_LOADING ? READING_LOAD : READING_NEW;
     for (int32_t i = 0; i < result->child_count; i++) {
-        struct controller_topic *t = topic_find(c, result->children[i]);
-        if (t == NULL) {
-            t = topic_add(c, result->children[i]);
-            reading_start(c, why, result->children[i], 0);
+        struct controller_topic *known = topic_find(c, result->children[i]);
+        if (known != NULL && known->is_deleted && !topic_vanish(c, known)) {
+            return;
         }
-        t->is_seen = true;
+        if (topic_find(c, result->children[i]) == NULL) {
+            topic_begin(c, result->children[i]);
+        }
+        topic_find(c, result->children[i])->is_seen = true;
     }
     struct controller_topic *t = NULL;
     struct controller_topic *next = NULL;
-    uint64_t term = c->term;
     HASH_ITER(hh, c->topics, t, next)
     {
         if (t->is_seen) {
             t->is_seen = false;
             continue;
         }
-        char *name = xstrdup(t->name);
-        topic_remove(c, t);
-        controller_step(
-            c, &(struct control_event){.kind = CONTROL_ON_TOPIC_GONE, .name = slice_str(name)});
-        free(name);
-        if (term != c->term) {
+        if (!topic_vanish(c, t)) {
             return;
         }
     }
@@ -726,6 +775,9 @@ void controller_topic_created(struct controller *c, struct slice name)
 {
     struct controller_topic *t = topic_add(c, name);
     t->version = 0;
+    t->czxid = 0;
+    t->is_deleted = false;
+    t->serial = c->next_topic++;
     topic_arm(c, t);
     settings_get(c, name, settings_read, controller_pending_named(c, name));
 }

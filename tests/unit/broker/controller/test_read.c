@@ -76,6 +76,44 @@ static void a_topic_of_a_newer_version_is_left_as_it_is(void **state)
     cluster_free(k);
 }
 
+/* Also when it is there again before the controller looks, with a version that it has seen. */
+static void a_topic_that_is_deleted_and_put_back_goes_on(void **state)
+{
+    (void)state;
+    struct cluster *k = cluster_new(3, 3);
+    int32_t id = cluster_wait_controller(k);
+    cluster_run(k, 1000);
+    int32_t list[] = {1, 2};
+    struct control_alter_entry entry = {
+        .topic = slice_str("t"), .replicas = (int32_t[]){3, 2}, .replica_count = 2};
+    struct control_request alter = {.kind = CONTROL_ALTER_REASSIGNMENTS,
+                                    .alter = {.entries = &entry, .count = 1}};
+    struct control_request moves = {.kind = CONTROL_LIST_REASSIGNMENTS,
+                                    .list = {.wants_all = true}};
+    assert_string_equal(cluster_create(k, id, "t", 1, (struct ids){.count = 2, .list = list}),
+                        "0;");
+    assert_string_equal(cluster_request(k, id, &alter), "0;");
+    for (int i = 0; i < 2; i++) {
+        char *node = xstrdup(cluster_node(k, "/brokers/topics/t"));
+        assert_non_null(strstr(node, "\"adding_replicas\":{\"0\":[3]}"));
+        static const char *const paths[] = {"/brokers/topics/t/partitions/0/state",
+                                            "/brokers/topics/t/partitions/0",
+                                            "/brokers/topics/t/partitions", "/brokers/topics/t"};
+        for (size_t at = 0; at < ARRAY_LEN(paths); at++) {
+            assert_int_equal(cluster_change(k, METASTORE_DELETE, paths[at], NULL), 0);
+        }
+        cluster_run(k, i * 1000);
+        assert_int_equal(cluster_change(k, METASTORE_CREATE, "/brokers/topics/t", node), 0);
+        cluster_run(k, 2000);
+        assert_string_equal(cluster_request(k, id, &moves), "t-0;");
+        char *epoch = xasprintf("\"leader_epoch\":%d,\"isr\":[1,2]", i + 2);
+        assert_non_null(strstr(cluster_node(k, "/brokers/topics/t/partitions/0/state"), epoch));
+        free(epoch);
+        free(node);
+    }
+    cluster_free(k);
+}
+
 /* Their states would have no path, and a write without one would end every controller. */
 static void names_that_no_topic_has_are_left_out(void **state)
 {
@@ -400,6 +438,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_broken_topic_is_left_out_and_told),
         cmocka_unit_test(a_topic_of_a_newer_version_is_left_as_it_is),
+        cmocka_unit_test(a_topic_that_is_deleted_and_put_back_goes_on),
         cmocka_unit_test(names_that_no_topic_has_are_left_out),
         cmocka_unit_test(a_broken_state_is_left_alone),
         cmocka_unit_test(a_broken_block_of_producer_ids_is_told),
