@@ -1,6 +1,6 @@
 /*
- * What moves may be asked for, and what is listed: validation (docs/spec/reassignment.md 3.5), the entries of
- * Alter one by one, List. Decisions 2, 3, 4 and 8 of the design. How moves run: reassign.c.
+ * What moves may be asked for: validation (docs/spec/reassignment.md 3.5), the entries of Alter one by one.
+ * Decisions 2, 3, 4 and 8 of the design. How moves run: reassign.c; what is listed: listing.c.
  */
 #include "control/core.h"
 
@@ -264,70 +264,4 @@ void control_alter_expand(struct control *c, struct core_request *r)
         list_remove(&c->expanding, &r->expanding);
         control_request_done(c, r);
     }
-}
-
-/* ---- List ---- */
-
-static bool is_listed(const struct core_partition *p)
-{
-    return p->topic->deletion == DELETION_NONE && assignment_is_reassigning(&p->stored);
-}
-
-static void moving_fill(const struct control *c, struct core_request *r,
-                        const struct core_partition *p, struct control_moving *list)
-{
-    const struct core_move *m = p->move;
-    struct control_moving *moving = &list[r->reply.count++];
-    *moving = (struct control_moving){.topic = slice_str(p->topic->name),
-                                      .partition = p->index,
-                                      .replicas = p->stored.replicas,
-                                      .adding = p->stored.adding,
-                                      .removing = p->stored.removing,
-                                      .original = p->stored.original,
-                                      .isr = p->state.isr,
-                                      .offline = p->offline,
-                                      .leader = p->has_state ? p->state.leader : MODEL_LEADER_NONE,
-                                      .started_ms = c->now_ms};
-    moving->has_leader = moving->leader >= 0 && control_replica_is_alive(c, p, moving->leader);
-    moving->min_insync =
-        MIN(p->topic->min_insync_replicas, p->stored.replicas.count - p->stored.adding.count);
-    if (m != NULL) {
-        moving->is_stopping = m->phase == PHASE_DROP || m->phase == PHASE_SHRINK;
-        moving->started_ms = m->started_ms;
-        moving->is_resumed = m->is_resumed;
-    }
-}
-
-static int moving_compare(const void *a, const void *b)
-{
-    const struct control_moving *x = a;
-    const struct control_moving *y = b;
-    int order = slice_compare(x->topic, y->topic);
-    return order != 0 ? order : (x->partition > y->partition) - (x->partition < y->partition);
-}
-
-void control_list_run(struct control *c, struct core_request *r)
-{
-    const struct control_list *body = &r->body.list;
-    size_t max = body->wants_all ? c->moves.count : (size_t)MAX(body->count, 0);
-    struct control_moving *list = control_effect_array(c, max + 1, sizeof *list);
-    struct list_node *n = NULL;
-    if (body->wants_all) {
-        list_foreach (n, &c->moves) {
-            const struct core_partition *p = CONTAINER_OF(n, struct core_move, link)->partition;
-            if (is_listed(p)) {
-                moving_fill(c, r, p, list);
-            }
-        }
-    }
-    for (int32_t i = 0; !body->wants_all && i < body->count; i++) {
-        struct core_partition *p =
-            control_partition_find(c, body->entries[i].topic, body->entries[i].partition);
-        if (p != NULL && is_listed(p) && p->seen_request != r->serial) {
-            p->seen_request = r->serial; /* named twice, listed once */
-            moving_fill(c, r, p, list);
-        }
-    }
-    qsort(list, (size_t)r->reply.count, sizeof *list, moving_compare);
-    r->reply.moving = list;
 }

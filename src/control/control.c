@@ -29,6 +29,7 @@ struct control *control_new(const struct control_config *config)
     list_init(&c->gone);
     list_init(&c->requests);
     list_init(&c->expanding);
+    list_init(&c->listings);
     list_init(&c->answered);
     list_init(&c->block_ops);
     list_init(&c->legacy);
@@ -383,6 +384,8 @@ void control_step(struct control *c, int64_t now_ms, const struct control_event 
         control_requests_expire(c);
         work(c);
         control_tell_flush(c);
+        control_listings_run(c);
+        out->has_more = out->has_more || !list_is_empty(&c->listings);
     }
     control_requests_flush(c);
     const struct heap_node *deadline = heap_min(&c->deadlines);

@@ -212,6 +212,7 @@ struct control_moving {
     int32_t min_insync;  /* how many must be in sync for acks=all (decision 10) */
     int64_t started_ms;  /* monotonic: when this controller first saw it */
     bool is_resumed;     /* it was there before this controller */
+    void *details;       /* the driver's, behind it: what is told beside; NULL = nothing */
 };
 struct control_isr_result {
     struct slice topic;
@@ -240,6 +241,7 @@ struct control_reply {
     const char *message; /* NULL = none */
     struct slice job;    /* the driver's: of the queue of moves; null = none */
     int32_t count;       /* of the list of this kind */
+    bool has_more; /* list: a piece of it; another reply of this token follows, perhaps an error */
     union {
         const struct control_result *results;         /* alter, elect, grow, delete */
         const struct control_moving *moving;          /* list */
@@ -248,7 +250,7 @@ struct control_reply {
         const struct control_tp *remaining;           /* shutdown */
         const struct model_producer_block *block;     /* allocate producer ids; count is 1 */
     };
-    const struct controller_report *report; /* the driver's: list with memory; else NULL */
+    struct controller_report *report; /* the driver's: list with memory; else NULL */
 };
 
 /* ---------------------------------------------------------------- the legacy plan of moves */

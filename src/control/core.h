@@ -161,6 +161,7 @@ struct core_topic {
     enum core_deletion deletion;
     bool is_queue_out;         /* the write of /admin/delete_topics/T is out */
     bool is_waiting;           /* QUEUED: for a broker to come */
+    uint64_t seen_request;     /* the list that names it, by serial */
     int32_t awaiting;          /* STOPPING: answers due */
     struct list_node link;     /* control.topic_list */
     struct list_node dirty;    /* control.dirty_topics */
@@ -228,9 +229,13 @@ struct core_request {
     int32_t cursor;    /* expansion */
     int32_t pass;
     struct list_node expanding; /* control.expanding */
-    struct list waiting;        /* core_op.waiting */
-    struct core_seen *seen;     /* entries of unknown partitions, for duplicates */
-    struct heap_node deadline;  /* control.deadlines */
+    struct list_node listing;   /* control.listings */
+    struct slice *topics;       /* LIST: what it goes through; cursor is the next one */
+    int32_t topic_count;
+    int32_t partition_at;      /* in topics[cursor] */
+    struct list waiting;       /* core_op.waiting */
+    struct core_seen *seen;    /* entries of unknown partitions, for duplicates */
+    struct heap_node deadline; /* control.deadlines */
     struct control_reply reply;
     struct control_result *results;
     struct control_isr_result *isr_results;
@@ -300,6 +305,7 @@ struct control {
     uint64_t next_serial;
     struct list requests;
     struct list expanding;
+    struct list listings; /* core_request: the first is told in pieces */
     struct list answered; /* freed by the next step */
     struct heap deadlines;
     bool has_block;
@@ -466,7 +472,11 @@ int control_move_to(struct control *c, struct core_partition *p, const struct id
 bool control_alter_run(struct control *c, struct core_op *op);
 void control_alter_expand(struct control *c, struct core_request *r);
 void control_seen_clear(struct core_request *r);
-void control_list_run(struct control *c, struct core_request *r);
+
+/* ---- listing.c ---- */
+void control_list_start(struct control *c, struct core_request *r);
+/* The next piece of the first list, or the rest of it and what fits of the next. */
+void control_listings_run(struct control *c);
 
 /* ---- isr.c ---- */
 void control_isr_start(struct control *c, struct core_request *r);

@@ -246,6 +246,7 @@ void control_request_done(struct control *c, struct core_request *r)
     if (r->remaining == 0) {
         list_remove(&c->requests, &r->link);
         list_remove(&c->expanding, &r->expanding);
+        list_remove(&c->listings, &r->listing);
         heap_remove(&c->deadlines, &r->deadline);
         list_push_back(&c->answered, &r->link);
     }
@@ -339,9 +340,7 @@ static void request_dispatch(struct control *c, struct core_request *r)
         alter_start(c, r);
         break;
     case CONTROL_LIST_REASSIGNMENTS:
-        control_list_run(c, r);
-        r->remaining = 1;
-        control_request_done(c, r);
+        control_list_start(c, r);
         break;
     case CONTROL_ALTER_PARTITION:
         control_isr_start(c, r);

@@ -309,6 +309,10 @@ void moves_each_job(const struct moves *m, moves_job_fn fn, void *arg);
 /* Calls fn for each move that waits, in no order. */
 typedef void (*moves_fn)(void *arg, const struct moves_view *view);
 void moves_each_queued(const struct moves *m, moves_fn fn, void *arg);
+/* Calls fn for each topic of which something waits or moves, in no order; name is borrowed. */
+void moves_each_topic(const struct moves *m, void (*fn)(void *arg, struct slice name), void *arg);
+/* The partitions of the topic that wait, sorted; *ret_list is on the heap, never NULL. Returns the count. */
+int32_t moves_topic_queued(const struct moves *m, struct slice topic, int32_t **ret_list);
 /* The move of this partition that waits; false: there is none. */
 bool moves_find_queued(const struct moves *m, struct slice topic, int32_t partition,
                        struct moves_view *ret);
@@ -318,5 +322,3 @@ bool moves_find_running(const struct moves *m, struct slice topic, int32_t parti
 /* Bytes that were copied by moves of the partition's job so far: kept with the job when a move ends. */
 void moves_set_copied(struct moves *m, struct slice topic, int32_t partition, int64_t bytes);
 int32_t moves_queued_count(const struct moves *m);
-/* A bound of what moves_each_queued calls for. */
-int32_t moves_places_count(const struct moves *m);

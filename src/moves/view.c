@@ -4,6 +4,8 @@
 #include "moves/core.h"
 #include "moves/reason.h"
 
+#include <stdlib.h>
+
 void moves_each_job(const struct moves *m, moves_job_fn fn, void *arg)
 {
     struct list_node *n = NULL;
@@ -54,6 +56,37 @@ void moves_each_queued(const struct moves *m, moves_fn fn, void *arg)
     }
 }
 
+void moves_each_topic(const struct moves *m, void (*fn)(void *arg, struct slice name), void *arg)
+{
+    for (const struct queue_topic *t = m->topics; t != NULL; t = t->hh.next) {
+        fn(arg, slice_str(t->name));
+    }
+}
+
+static int partition_compare(const void *a, const void *b)
+{
+    int32_t x = *(const int32_t *)a;
+    int32_t y = *(const int32_t *)b;
+    return (x > y) - (x < y);
+}
+
+int32_t moves_topic_queued(const struct moves *m, struct slice topic, int32_t **ret_list)
+{
+    const struct queue_topic *t = NULL;
+    HASH_FIND(hh, m->topics, topic.ptr, topic.len, t);
+    size_t max = t == NULL ? 0 : HASH_COUNT(t->places);
+    int32_t *list = xalloc((max + 1) * sizeof *list);
+    int32_t count = 0;
+    for (const struct queue_place *p = max == 0 ? NULL : t->places; p != NULL; p = p->hh.next) {
+        if (p->waiting != NULL) {
+            list[count++] = p->partition;
+        }
+    }
+    qsort(list, (size_t)count, sizeof *list, partition_compare);
+    *ret_list = list;
+    return count;
+}
+
 bool moves_find_queued(const struct moves *m, struct slice topic, int32_t partition,
                        struct moves_view *ret)
 {
@@ -99,9 +132,4 @@ void moves_set_copied(struct moves *m, struct slice topic, int32_t partition, in
 int32_t moves_queued_count(const struct moves *m)
 {
     return m->waiting_count;
-}
-
-int32_t moves_places_count(const struct moves *m)
-{
-    return (int32_t)m->places.count;
 }

@@ -247,9 +247,7 @@ static bool list_fill(struct api_request *r, const struct control_reply *reply,
         partitions[i].adding_replicas_count = moving->adding.count;
         partitions[i].removing_replicas = moving->removing.list;
         partitions[i].removing_replicas_count = moving->removing.count;
-        if (reply->report != NULL) {
-            partitions[i].details = &reply->report->details[i];
-        }
+        partitions[i].details = moving->details;
     }
     return true;
 }

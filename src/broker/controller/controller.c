@@ -80,6 +80,7 @@ static void term_end(struct controller *c)
     controller_peers_free(c);
     controller_progress_reset(c);
     controller_limits_free(c);
+    controller_listings_end(c);
     controller_moves_reset(c);
     if (c->role == ROLE_LOADING || c->role == ROLE_ACTIVE) {
         c->role = ROLE_FOLLOWER;
@@ -164,6 +165,13 @@ void controller_set_broker_epoch(struct controller *c, int64_t epoch)
 
 /* ---- requests ---- */
 
+void controller_request_pass(struct controller *c, struct controller_request_item *item)
+{
+    struct control_event event = {.kind = CONTROL_ON_REQUEST, .request = *item->request};
+    event.request.token = item->token;
+    controller_step(c, &event);
+}
+
 static void requests_start(void *arg)
 {
     struct controller *c = arg;
@@ -171,12 +179,9 @@ static void requests_start(void *arg)
     while ((n = list_pop(&c->arrived)) != NULL) {
         struct controller_request_item *item =
             CONTAINER_OF(n, struct controller_request_item, link);
-        if (controller_moves_take(c, item)) {
-            continue;
+        if (!controller_moves_take(c, item) && !controller_list_take(c, item)) {
+            controller_request_pass(c, item);
         }
-        struct control_event event = {.kind = CONTROL_ON_REQUEST, .request = *item->request};
-        event.request.token = item->token;
-        controller_step(c, &event);
     }
 }
 
@@ -217,21 +222,22 @@ void controller_request_answer(struct controller *c, struct controller_request_i
 {
     HASH_DEL(c->requests, item);
     item->done(item->arg, reply);
+    controller_listing_free(c, item->listing);
     free(item);
 }
 
 static void reply(struct controller *c, const struct control_reply *reply)
 {
     struct controller_request_item *item = controller_request_find(c, reply->token);
-    struct control_reply told = *reply;
-    const struct control_list *list = &item->request->list;
-    if (told.kind == CONTROL_LIST_REASSIGNMENTS && told.error == 0 && list->memory != NULL) {
-        told.report = controller_report_make(c, reply, list);
-    } else if (told.kind == CONTROL_ALTER_REASSIGNMENTS && told.error == 0 &&
-               !item->request->alter.is_validate_only) {
+    if (reply->kind == CONTROL_LIST_REASSIGNMENTS && reply->error == 0) {
+        controller_list_answer(c, item, reply);
+        return;
+    }
+    if (reply->kind == CONTROL_ALTER_REASSIGNMENTS && reply->error == 0 &&
+        !item->request->alter.is_validate_only) {
         controller_progress_submitted(c, &item->request->alter, reply);
     }
-    controller_request_answer(c, item, &told);
+    controller_request_answer(c, item, reply);
 }
 
 /* ---- the step ---- */
@@ -352,6 +358,7 @@ struct controller *controller_new(struct env *env, struct metastore_factory *fac
     env_timer_init(&c->step_timer, env, step_tick, c);
     env_timer_init(&c->unfit_timer, env, controller_writes_refuse_unfit, c);
     env_timer_init(&c->request_timer, env, requests_start, c);
+    controller_listings_init(c);
     list_init(&c->calls);
     list_init(&c->arrived);
     list_init(&c->readings);
@@ -373,6 +380,7 @@ static void requests_free(struct controller *c)
     HASH_ITER(hh, c->requests, item, next)
     {
         HASH_DEL(c->requests, item);
+        controller_listing_free(c, item->listing);
         free(item);
     }
 }
@@ -387,6 +395,7 @@ void controller_free(struct controller *c, bool is_clean)
     env_timer_stop(&c->step_timer);
     env_timer_stop(&c->request_timer);
     env_timer_stop(&c->unfit_timer);
+    env_timer_stop(&c->listing_timer);
     session_close(c, is_clean);
     controller_reads_free(c);
     controller_writes_free(c);

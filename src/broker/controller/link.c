@@ -8,6 +8,7 @@
 
 #include "base/alloc.h"
 #include "base/check.h"
+#include "broker/controller/report.h"
 #include "env/env.h"
 #include "moves/moves.h"
 
@@ -189,18 +190,37 @@ static void copy_results(struct controller_ask *call, struct control_reply *repl
     reply->results = items;
 }
 
+/* A piece of the list, behind those that came before. */
 static void copy_moving(struct controller_ask *call, struct control_reply *reply)
 {
-    struct control_moving *items = copy_array(call, reply->moving, reply->count, sizeof *items);
-    for (int32_t i = 0; !call->failed && i < reply->count; i++) {
-        items[i].topic = controller_ask_slice(call, items[i].topic);
-        items[i].replicas = copy_ids(call, &items[i].replicas);
-        items[i].adding = copy_ids(call, &items[i].adding);
-        items[i].removing = copy_ids(call, &items[i].removing);
-        /* The rest is for the driver; what is told of it is in the report. */
-        items[i].original = items[i].isr = items[i].offline = (struct ids){0};
+    if (reply->error != KERR_NONE) {
+        return;
     }
-    reply->moving = items;
+    int32_t total = call->moving_count + reply->count;
+    if (total > call->moving_cap) {
+        call->moving_cap = MAX(total, 2 * call->moving_cap);
+        call->moving = xrealloc(call->moving, (size_t)call->moving_cap * sizeof *call->moving);
+    }
+    struct slice from = SLICE_NULL; /* names repeat */
+    struct slice name = SLICE_NULL;
+    for (int32_t i = 0; !call->failed && i < reply->count; i++) {
+        struct control_moving *item = &call->moving[call->moving_count + i];
+        *item = reply->moving[i];
+        if (item->topic.ptr != from.ptr) {
+            from = item->topic;
+            name = controller_ask_slice(call, from);
+        }
+        item->topic = name;
+        item->replicas = copy_ids(call, &item->replicas);
+        item->adding = copy_ids(call, &item->adding);
+        item->removing = copy_ids(call, &item->removing);
+        /* The rest is for the driver; what is told of it is in the report. */
+        item->original = item->isr = item->offline = (struct ids){0};
+        item->details = reply->report == NULL ? NULL : &reply->report->details[i];
+    }
+    call->moving_count = total;
+    reply->moving = call->moving;
+    reply->count = total;
 }
 
 static void copy_isr_results(struct controller_ask *call, struct control_reply *reply)
@@ -263,6 +283,9 @@ static void copy_reply(struct controller_ask *call, const struct control_reply *
         reply->block = copy_array(call, from->block, from->count, sizeof *reply->block);
         break;
     }
+    /* A piece without its report: the memory is full. */
+    call->failed = call->failed ||
+                   (from->has_more && from->report == NULL && call->request.list.memory != NULL);
     if (call->failed) {
         *reply = (struct control_reply){.kind = from->kind, .error = KERR_UNKNOWN_SERVER_ERROR};
     }
@@ -282,6 +305,7 @@ void controller_ask_free(struct controller_ask *call)
 {
     if (call != NULL) {
         arena_deinit(&call->arena);
+        free(call->moving);
         free(call);
     }
 }
@@ -302,7 +326,9 @@ static void reply_done(void *arg, const struct control_reply *reply)
 {
     struct controller_ask *call = arg;
     copy_reply(call, reply);
-    run_on(call->link, call->link->config.broker_env, reply_arrived, call);
+    if (!reply->has_more) {
+        run_on(call->link, call->link->config.broker_env, reply_arrived, call);
+    }
 }
 
 /* On the controller's env. */

@@ -29,7 +29,10 @@ struct controller_ask {
     struct list_node pending; /* while the answer is due */
     controller_ask_fn done;
     void *arg;
-    struct control_reply reply; /* points into arena */
+    struct control_reply reply;    /* points into arena, and to moving */
+    struct control_moving *moving; /* a list, as its pieces come; owned */
+    int32_t moving_count;
+    int32_t moving_cap;
 };
 
 struct controller_link_config {

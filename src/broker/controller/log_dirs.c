@@ -23,9 +23,9 @@
 #define ARENA_BYTES_MAX    ((size_t)128 * 1024 * 1024)
 #define FULL_BYTES         (1024 * 1024) /* a file system with less room than this is full */
 
-/* A partition that the next question is about; the name is borrowed until it is sent. */
+/* A partition that the next question is about. */
 struct wanted {
-    struct slice topic;
+    struct slice topic; /* in names */
     int32_t partition;
 };
 
@@ -42,6 +42,7 @@ struct log_dirs_broker {
     bool is_out;
     bool is_refusal_logged;
     struct wanted *wanted;
+    struct arena names;
     int32_t wanted_count;
     int32_t wanted_cap;
     int32_t offered; /* partitions of this round, those past the bound included */
@@ -83,6 +84,7 @@ static void broker_set(struct controller *c, const struct model_broker *model)
     if (b == NULL) {
         b = xalloc(sizeof *b);
         *b = (struct log_dirs_broker){.c = c, .id = model->id, .version = VERSION_UNKNOWN};
+        arena_init(&b->names, ARENA_BYTES_MAX);
         HASH_ADD(hh, c->log_dirs->brokers, id, sizeof b->id, b);
     } else if (b->epoch != model->epoch) {
         broker_disconnect(b);
@@ -140,6 +142,7 @@ void controller_log_dirs_free(struct controller *c)
         HASH_DEL(c->log_dirs->brokers, b);
         broker_disconnect(b);
         free(b->wanted);
+        arena_deinit(&b->names);
         free(b);
     }
     free(c->log_dirs);
@@ -162,6 +165,14 @@ void controller_log_dirs_want(struct controller *c, int32_t broker, struct slice
     if (b->wanted_count == b->wanted_cap) {
         b->wanted_cap = b->wanted_cap == 0 ? 16 : b->wanted_cap * 2;
         b->wanted = xrealloc(b->wanted, (size_t)b->wanted_cap * sizeof *b->wanted);
+    }
+    const struct wanted *last = b->wanted_count == 0 ? NULL : &b->wanted[b->wanted_count - 1];
+    if (last != NULL && slice_equal(last->topic, topic)) {
+        topic = last->topic;
+    } else {
+        char *name = arena_str(&b->names, topic);
+        CHECK(name != NULL); /* WANTED_MAX of them fit */
+        topic = slice_of(name, topic.len);
     }
     b->wanted[b->wanted_count++] = (struct wanted){topic, partition};
 }
@@ -341,5 +352,6 @@ void controller_log_dirs_ask(struct controller *c)
             b->skip = 0;
         }
         b->wanted_count = b->offered = 0;
+        arena_reset(&b->names);
     }
 }

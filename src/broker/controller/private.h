@@ -58,6 +58,8 @@ enum controller_role {
     ROLE_ACTIVE,
 };
 
+struct controller_listing;
+
 /* A topic znode that is known, and watched. */
 struct controller_topic {
     char *name;
@@ -76,7 +78,8 @@ struct controller_request_item {
     const struct control_request *request;
     controller_done_fn done;
     void *arg;
-    bool is_own; /* of the queue of moves: goes to the core in any case */
+    bool is_own;                        /* of the queue of moves: goes to the core in any case */
+    struct controller_listing *listing; /* owned; NULL = none */
     UT_hash_handle hh;
 };
 
@@ -148,6 +151,9 @@ struct controller {
     struct controller_moves *moves; /* NULL: not loading, nor active */
     struct moves_limits move_limits;
     struct list move_alters; /* of the queue, on their way to the core or in it */
+    /* listing.c */
+    struct list listings; /* controller_listing: the queue is being gone through for the first */
+    struct env_timer listing_timer;
     /* starts.c */
     struct controller_starts *starts; /* NULL: not loaded in this term */
 };
@@ -167,6 +173,8 @@ bool controller_pending_end(struct controller_pending *call, struct controller *
 /* As controller_request, past the queue of moves. */
 void controller_request_own(struct controller *c, const struct control_request *request,
                             controller_done_fn done, void *arg);
+/* To the core, in a step of its own. */
+void controller_request_pass(struct controller *c, struct controller_request_item *item);
 struct controller_request_item *controller_request_find(const struct controller *c, uint64_t token);
 /* Answers it, and ends it. */
 void controller_request_answer(struct controller *c, struct controller_request_item *item,
@@ -261,8 +269,7 @@ void controller_log_dirs_brokers(struct controller *c, const struct model_broker
 /* Since when the broker is not registered, wall clock; 0 = it is. One that was never seen: since this
  * controller looks. */
 int64_t controller_log_dirs_down_since(const struct controller *c, int32_t broker);
-/* The next question to broker is about this log too; passed over while one is out. topic is borrowed
- * until controller_log_dirs_ask. */
+/* The next question to broker is about this log too; passed over while one is out. */
 void controller_log_dirs_want(struct controller *c, int32_t broker, struct slice topic,
                               int32_t partition);
 /* Sends the questions; answers come to controller_progress_heard. */
@@ -303,17 +310,38 @@ void controller_starts_add(struct controller *c, struct controller_start *start,
 /* What is stored of it changed. */
 void controller_starts_touch(struct controller_start *start);
 void controller_starts_remove(struct controller_start *start);
-/* Stores what changed. */
-void controller_starts_flush(struct controller *c);
+/* Stores what changed, up to the node that brings the moves written to moves_max. True: there is more. */
+bool controller_starts_flush(struct controller *c, int32_t moves_max);
 /* Nothing is left for controller_starts_flush. */
 bool controller_starts_is_settled(const struct controller *c);
 
 /* ---- report.c ---- */
-/* What is told of the moves of reply, and of the queue, to those who ask for more; in the memory that
- * wanted brings, NULL when it is full. */
-const struct controller_report *controller_report_make(struct controller *c,
-                                                       const struct control_reply *reply,
-                                                       const struct control_list *wanted);
+/* What is told of the moves of reply to those who ask for more; in the memory that wanted brings, NULL when
+ * it is full. */
+struct controller_report *controller_report_make(struct controller *c,
+                                                 const struct control_reply *reply,
+                                                 const struct control_list *wanted);
+/* The queue's part. False: the memory is full. */
+bool controller_report_jobs(const struct controller *c, struct controller_report *report,
+                            struct arena *a);
+struct wire_list_partition_reassignments_response_queued_partitions;
+bool controller_report_row(const struct moves_view *view,
+                           struct wire_list_partition_reassignments_response_queued_partitions *row,
+                           struct arena *a);
+/* Jobs, and what waits of the partitions that wanted names. */
+bool controller_report_named(const struct controller *c, const struct control_list *wanted,
+                             struct controller_report *report);
+
+/* ---- listing.c ---- */
+void controller_listings_init(struct controller *c);
+/* The term is over: those that have not gone to the core are refused. */
+void controller_listings_end(struct controller *c);
+void controller_listing_free(struct controller *c, struct controller_listing *l); /* NULL is fine */
+/* True: the queue is gone through first, then the request goes to the core. */
+bool controller_list_take(struct controller *c, struct controller_request_item *item);
+/* A list without an error, or a piece of it, as the core gave it: nothing here may step the core. */
+void controller_list_answer(struct controller *c, struct controller_request_item *item,
+                            const struct control_reply *reply);
 
 /* ---- limits.c ---- */
 /*

@@ -2,7 +2,9 @@
  * Progress of running moves: while there are any, the core is asked each second what moves, the brokers
  * that lead or take a moving partition how large its log is (log_dirs.c), and moves/progress makes bytes,
  * rates, times and reasons of it. The list of moves is told with these to those who ask (report.c).
- * Invariant: a move is known here exactly as long as the core lists it, within one look.
+ * The core lists in pieces, and what is to be done afterwards (TIDY_MOVES at a time) waits for its turn too.
+ * Invariant: a move is known here as long as the core lists it, and a few looks longer when very many end at once;
+ * `moves_by_look` has those that were seen longest ago in front.
  * Runs on the driver's env.
  */
 #include "broker/controller/private.h"
@@ -10,6 +12,7 @@
 #include <stdlib.h>
 
 #define LOOK_MS      1000
+#define TIDY_MOVES   1000
 #define KEY_SIZE_MAX (MODEL_TOPIC_NAME_MAX + 16)
 
 struct progress_move {
@@ -19,6 +22,7 @@ struct progress_move {
     struct controller_start start;
     int64_t born_ms; /* monotonic, as the core has it: another value is another move */
     uint64_t seen;   /* the look that saw it last */
+    struct list_node by_look;
     UT_hash_handle hh;
 };
 
@@ -26,17 +30,20 @@ struct progress_move {
 struct progress_wish {
     char *key; /* as progress_move.key */
     struct controller_submitter *submitter;
+    uint64_t look; /* the last one that had begun */
     UT_hash_handle hh;
 };
 
 struct controller_progress {
     struct controller *c;
     struct progress_move *moves;
+    struct list moves_by_look; /* by progress_move.by_look */
     struct progress_wish *wishes;
     uint64_t look;
     bool is_looking; /* the core is asked */
     struct control_request request;
     struct env_timer timer;
+    struct env_timer tidy_timer;
     struct ids target; /* of the move at hand: kept for its memory */
 };
 
@@ -108,13 +115,16 @@ static void wish_free(struct controller_progress *p, struct progress_wish *wish)
     free(wish);
 }
 
-static void wishes_free(struct controller_progress *p)
+/* Those that were there before the look began. */
+static void wishes_free(struct controller_progress *p, uint64_t look)
 {
     struct progress_wish *wish = NULL;
     struct progress_wish *next = NULL;
     HASH_ITER(hh, p->wishes, wish, next)
     {
-        wish_free(p, wish);
+        if (wish->look < look) {
+            wish_free(p, wish);
+        }
     }
 }
 
@@ -135,6 +145,7 @@ static void wish_add(struct controller_progress *p, const struct control_alter_e
     }
     controller_submitter_unref(wish->submitter);
     wish->submitter = submitter;
+    wish->look = p->look;
     submitter->refs++;
 }
 
@@ -185,6 +196,8 @@ static struct progress_move *move_add(struct controller_progress *p,
     moves_progress_set(&m->progress, &moving->adding, moving->leader);
     m->start.progress = &m->progress;
     controller_starts_add(c, &m->start, moving);
+    m->seen = p->look;
+    list_push_back(&p->moves_by_look, &m->by_look);
     HASH_ADD_KEYPTR(hh, p->moves, m->key, strlen(m->key), m);
     return m;
 }
@@ -192,6 +205,7 @@ static struct progress_move *move_add(struct controller_progress *p,
 static void move_free(struct controller_progress *p, struct progress_move *m)
 {
     HASH_DEL(p->moves, m);
+    list_remove(&p->moves_by_look, &m->by_look);
     controller_starts_remove(&m->start);
     controller_submitter_unref(m->start.submitter);
     moves_progress_deinit(&m->progress);
@@ -317,36 +331,57 @@ static void sizes_want(struct controller *c, const struct control_moving *moving
     }
 }
 
+static void seen(struct controller_progress *p, struct progress_move *m)
+{
+    m->seen = p->look;
+    list_remove(&p->moves_by_look, &m->by_look);
+    list_push_back(&p->moves_by_look, &m->by_look);
+}
+
+/* Forgets moves that the last look has not seen, and stores what changed. */
+static void tidy(void *arg)
+{
+    struct controller_progress *p = arg;
+    int32_t left = TIDY_MOVES;
+    struct list_node *n = NULL;
+    while (left > 0 && (n = list_first(&p->moves_by_look)) != NULL) {
+        struct progress_move *m = CONTAINER_OF(n, struct progress_move, by_look);
+        if (m->seen == p->look) {
+            break;
+        }
+        move_free(p, m);
+        left--;
+    }
+    if (left == 0 || controller_starts_flush(p->c, TIDY_MOVES)) {
+        env_timer_start(&p->tidy_timer, 0);
+    }
+}
+
 /* Runs inside the core's step: nothing here may step it. */
 static void looked(void *arg, const struct control_reply *reply)
 {
     struct controller_progress *p = arg;
-    p->is_looking = false;
+    p->is_looking = reply->has_more;
     if (reply->error != KERR_NONE) {
         return;
     }
-    p->look++;
     for (int32_t i = 0; i < reply->count; i++) {
-        move_take(p, &reply->moving[i])->seen = p->look;
+        seen(p, move_take(p, &reply->moving[i]));
         sizes_want(p->c, &reply->moving[i]);
     }
-    struct progress_move *m = NULL;
-    struct progress_move *next = NULL;
-    HASH_ITER(hh, p->moves, m, next)
-    {
-        if (m->seen != p->look) {
-            move_free(p, m);
-        }
+    if (!reply->has_more) {
+        wishes_free(p, p->look); /* of moves that are over already */
+        controller_log_dirs_ask(p->c);
+        tidy(p);
     }
-    wishes_free(p); /* of moves that are over already */
-    controller_log_dirs_ask(p->c);
-    controller_starts_flush(p->c);
 }
 
 static void look(void *arg)
 {
     struct controller_progress *p = arg;
+    env_timer_stop(&p->tidy_timer); /* it goes on with what this look finds */
     p->is_looking = true;
+    p->look++;
     p->request =
         (struct control_request){.kind = CONTROL_LIST_REASSIGNMENTS, .list = {.wants_all = true}};
     controller_request(p->c, &p->request, looked, p);
@@ -368,7 +403,9 @@ void controller_progress_new(struct controller *c)
 {
     struct controller_progress *p = xalloc(sizeof *p);
     p->c = c;
+    list_init(&p->moves_by_look);
     env_timer_init(&p->timer, c->env, look, p);
+    env_timer_init(&p->tidy_timer, c->env, tidy, p);
     c->progress = p;
 }
 
@@ -378,11 +415,12 @@ void controller_progress_reset(struct controller *c)
     struct progress_move *m = NULL;
     struct progress_move *next = NULL;
     env_timer_stop(&p->timer);
+    env_timer_stop(&p->tidy_timer);
     HASH_ITER(hh, p->moves, m, next)
     {
         move_free(p, m);
     }
-    wishes_free(p);
+    wishes_free(p, UINT64_MAX);
     controller_log_dirs_free(c);
     controller_starts_reset(c);
 }

@@ -80,9 +80,6 @@ static bool job_fill(const struct controller *c, const struct control_moving *mo
 struct filling {
     struct controller_report *report;
     struct arena *arena;
-    const struct control_list *wanted;
-    struct moves_view *views; /* of what waits; heap */
-    int32_t view_count;
     bool failed;
 };
 
@@ -112,78 +109,11 @@ static void job_take(void *arg, const struct moves_job_view *view)
                 !text_fill(job->client_id, &row->client_id, f->arena);
 }
 
-static void queued_take(void *arg, const struct moves_view *view)
-{
-    struct filling *f = arg;
-    f->views[f->view_count++] = *view;
-}
-
-/* What waits of the partitions that are asked about. */
-static void queued_gather(struct filling *f, const struct moves *queue)
-{
-    const struct control_list *wanted = f->wanted;
-    size_t max =
-        wanted->wants_all ? (size_t)moves_places_count(queue) : (size_t)MAX(wanted->count, 0);
-    f->views = xalloc((max + 1) * sizeof *f->views);
-    if (wanted->wants_all) {
-        moves_each_queued(queue, queued_take, f);
-    }
-    for (int32_t i = 0; !wanted->wants_all && i < wanted->count; i++) {
-        const struct control_tp *tp = &wanted->entries[i];
-        f->view_count +=
-            moves_find_queued(queue, tp->topic, tp->partition, &f->views[f->view_count]);
-    }
-}
-
-static int view_compare(const void *a, const void *b)
-{
-    const struct moves_view *x = a;
-    const struct moves_view *y = b;
-    int order = slice_compare(x->topic, y->topic);
-    return order != 0 ? order : (x->partition > y->partition) - (x->partition < y->partition);
-}
-
-static bool queued_fill(struct filling *f)
-{
-    struct controller_report *report = f->report;
-    size_t count = (size_t)f->view_count;
-    queued_row *rows = arena_array(f->arena, count + 1, sizeof *rows);
-    report->queued = arena_array(f->arena, count + 1, sizeof *report->queued);
-    if (rows == NULL || report->queued == NULL) {
-        return false;
-    }
-    for (int32_t i = 0; i < f->view_count; i++) {
-        const struct moves_view *view = &f->views[i];
-        queued_topic *topic = &report->queued[MAX(report->queued_count - 1, 0)];
-        if (i == 0 || !slice_equal(view->topic, f->views[i - 1].topic)) {
-            topic = &report->queued[report->queued_count++];
-            topic->partitions = &rows[i];
-            if (!text_fill(view->topic, &topic->topic, f->arena)) {
-                return false;
-            }
-        }
-        topic->partitions_count++;
-        rows[i] = (queued_row){.partition_index = view->partition,
-                               .state = view->state == MOVES_PAUSED ? MOVES_PAUSED : MOVES_QUEUED,
-                               .reason = view->reason,
-                               .since_ms = view->since_ms,
-                               .bytes_to_copy = view->bytes_to_copy};
-        if (!ids_fill(view->target, &rows[i].target, &rows[i].target_count, f->arena) ||
-            !text_fill(view->job->id, &rows[i].job, f->arena)) {
-            return false;
-        }
-    }
-    return true;
-}
-
-static bool queue_fill(const struct controller *c, const struct control_list *wanted,
-                       struct controller_report *report, struct arena *a)
+bool controller_report_jobs(const struct controller *c, struct controller_report *report,
+                            struct arena *a)
 {
     const struct moves *queue = controller_moves_core(c);
-    struct filling f = {.report = report, .arena = a, .wanted = wanted};
-    if (queue == NULL) {
-        return true;
-    }
+    struct filling f = {.report = report, .arena = a};
     moves_each_job(queue, job_count, &f);
     report->jobs = arena_array(a, (size_t)report->job_count + 1, sizeof *report->jobs);
     if (report->jobs == NULL) {
@@ -191,12 +121,77 @@ static bool queue_fill(const struct controller *c, const struct control_list *wa
     }
     report->job_count = 0;
     moves_each_job(queue, job_take, &f);
-    queued_gather(&f, queue);
-    qsort(f.views, (size_t)f.view_count, sizeof *f.views, view_compare);
-    bool is_filled = !f.failed && queued_fill(&f);
-    free(f.views);
+    return !f.failed;
+}
+
+bool controller_report_row(const struct moves_view *view, queued_row *row, struct arena *a)
+{
+    *row = (queued_row){.partition_index = view->partition,
+                        .state = view->state == MOVES_PAUSED ? MOVES_PAUSED : MOVES_QUEUED,
+                        .reason = view->reason,
+                        .since_ms = view->since_ms,
+                        .bytes_to_copy = view->bytes_to_copy};
+    return ids_fill(view->target, &row->target, &row->target_count, a) &&
+           text_fill(view->job->id, &row->job, a);
+}
+
+static int tp_compare(const void *a, const void *b)
+{
+    const struct control_tp *x = a;
+    const struct control_tp *y = b;
+    int order = slice_compare(x->topic, y->topic);
+    return order != 0 ? order : (x->partition > y->partition) - (x->partition < y->partition);
+}
+
+/* wanted is sorted. */
+static bool queued_fill(const struct moves *queue, const struct control_tp *wanted, int32_t count,
+                        struct filling *f)
+{
+    struct controller_report *report = f->report;
+    queued_row *rows = arena_array(f->arena, (size_t)count + 1, sizeof *rows);
+    report->queued = arena_array(f->arena, (size_t)count + 1, sizeof *report->queued);
+    if (rows == NULL || report->queued == NULL) {
+        return false;
+    }
+    for (int32_t i = 0; i < count; i++) {
+        struct moves_view view;
+        bool is_twice = i > 0 && tp_compare(&wanted[i - 1], &wanted[i]) == 0;
+        if (is_twice || !moves_find_queued(queue, wanted[i].topic, wanted[i].partition, &view)) {
+            continue;
+        }
+        queued_topic *topic = &report->queued[MAX(report->queued_count - 1, 0)];
+        if (report->queued_count == 0 || !slice_equal(topic->topic, view.topic)) {
+            topic = &report->queued[report->queued_count++];
+            topic->partitions = rows;
+            if (!text_fill(view.topic, &topic->topic, f->arena)) {
+                return false;
+            }
+        }
+        topic->partitions_count++;
+        if (!controller_report_row(&view, rows++, f->arena)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+bool controller_report_named(const struct controller *c, const struct control_list *wanted,
+                             struct controller_report *report)
+{
+    struct filling f = {.report = report, .arena = wanted->memory};
+    int32_t count = MAX(wanted->count, 0);
+    struct control_tp *sorted = xalloc(((size_t)count + 1) * sizeof *sorted);
+    if (count > 0) {
+        memcpy(sorted, wanted->entries, (size_t)count * sizeof *sorted);
+    }
+    qsort(sorted, (size_t)count, sizeof *sorted, tp_compare);
+    bool is_filled = queued_fill(controller_moves_core(c), sorted, count, &f) &&
+                     controller_report_jobs(c, report, f.arena);
+    free(sorted);
     return is_filled;
 }
+
+/* ---- what runs ---- */
 
 static bool details_fill(struct controller *c, const struct control_moving *moving, details *to,
                          struct arena *a)
@@ -221,9 +216,9 @@ static bool details_fill(struct controller *c, const struct control_moving *movi
            arrivals_fill(progress, to, a);
 }
 
-const struct controller_report *controller_report_make(struct controller *c,
-                                                       const struct control_reply *reply,
-                                                       const struct control_list *wanted)
+struct controller_report *controller_report_make(struct controller *c,
+                                                 const struct control_reply *reply,
+                                                 const struct control_list *wanted)
 {
     struct arena *a = wanted->memory;
     struct controller_report *report = arena_alloc(a, sizeof *report);
@@ -238,5 +233,5 @@ const struct controller_report *controller_report_make(struct controller *c,
     }
     report->details = list;
     report->count = reply->count;
-    return queue_fill(c, wanted, report, a) ? report : NULL;
+    return report;
 }

@@ -7,9 +7,10 @@
 #include "wire/list_partition_reassignments.h"
 
 struct controller_report {
-    /* One for each entry of the reply's list, in its order. */
+    /* One for each entry of this piece of the list, in its order. */
     struct wire_list_partition_reassignments_response_topics_partitions_details *details;
     int32_t count;
+    /* With the last piece. */
     struct wire_list_partition_reassignments_response_jobs *jobs;
     int32_t job_count;
     struct wire_list_partition_reassignments_response_queued *queued; /* by topic */

@@ -266,22 +266,28 @@ static void group_write(struct controller *c, struct controller_starts_group *g)
     buf_deinit(&data);
 }
 
-void controller_starts_flush(struct controller *c)
+bool controller_starts_flush(struct controller *c, int32_t moves_max)
 {
     struct controller_starts_group *g = NULL;
     struct controller_starts_group *next = NULL;
+    int64_t left = moves_max;
     HASH_ITER(hh, c->starts->groups, g, next)
     {
         bool is_empty = list_is_empty(&g->moves);
         if (g->is_out || (!g->is_dirty && !is_empty)) {
             continue;
         }
+        if (left <= 0) {
+            return true;
+        }
+        left -= 1 + (int64_t)g->moves.count;
         if (is_empty && (!g->exists || g->is_refused)) {
             group_free(c, g);
         } else if (g->is_dirty && !g->is_refused) {
             group_write(c, g);
         }
     }
+    return false;
 }
 
 /* ---- loading ---- */

@@ -7,6 +7,7 @@ struct seen {
     int32_t jobs;
     int32_t queued;
     int32_t paused;
+    int32_t topics;
     char first[32];
 };
 
@@ -23,6 +24,12 @@ static void move_seen(void *arg, const struct moves_view *view)
     struct seen *s = arg;
     s->queued += view->state == MOVES_QUEUED;
     s->paused += view->state == MOVES_PAUSED;
+}
+
+static void topic_seen(void *arg, struct slice name)
+{
+    struct seen *s = arg;
+    s->topics += slice_equal_str(name, WORLD_TOPIC);
 }
 
 static void jobs_and_moves_are_listed(void **state)
@@ -46,7 +53,15 @@ static void jobs_and_moves_are_listed(void **state)
     assert_int_equal(s.queued, 2);
     assert_int_equal(s.paused, 1);
     assert_int_equal(moves_queued_count(w.m), 3);
-    assert_true(moves_places_count(w.m) >= 4);
+    int32_t *waiting = NULL;
+    moves_each_topic(w.m, topic_seen, &s);
+    assert_int_equal(s.topics, 1);
+    assert_int_equal(moves_topic_queued(w.m, slice_str(WORLD_TOPIC), &waiting), 3);
+    assert_int_equal(waiting[0], 1);
+    assert_int_equal(waiting[2], 3);
+    free(waiting);
+    assert_int_equal(moves_topic_queued(w.m, slice_str("unknown"), &waiting), 0);
+    free(waiting);
     assert_true(moves_find_running(w.m, slice_str(WORLD_TOPIC), 0, &view));
     assert_int_equal(view.state, MOVES_RUNNING);
     assert_int_equal(view.bytes_to_copy, 300);
