@@ -266,12 +266,38 @@ struct queue_request {
     struct queue_touch *touched;
     int32_t touched_count;
     int32_t touched_cap;
+    int32_t stored_touches;         /* MARK: so many are on their way to be stored */
     struct queue_job *selected;     /* by its id; pinned */
     int32_t walk_piece;             /* of selected */
     struct queue_place *walk_place; /* pinned; NULL: the walk has not begun */
+    int32_t *walk_partitions;       /* of the topic that is named next, by number; heap */
+    int32_t walk_partition_count;
+    int32_t walk_partition_at;
     bool is_walk_over;
     int16_t error; /* top level */
     const char *message;
+};
+
+/* ---- the end of loading ---- */
+
+enum queue_load_stage {
+    LOAD_ATTACH,
+    LOAD_TAKE,
+    LOAD_LOOK,
+};
+
+/* Where it stands. While there is one no job comes or goes, and no place but by it. */
+struct queue_load {
+    enum queue_load_stage stage;
+    struct queue_job **jobs; /* the newest first */
+    int32_t job_count;
+    int32_t job_at;
+    int32_t piece_at; /* of it, from the end: so many are done */
+    struct queue_move **running;
+    int32_t running_count;
+    int32_t running_at;
+    struct queue_place *place; /* the next one to look at: pinned; NULL: from the first one */
+    bool is_disturbed;         /* something changed since the first one was looked at */
 };
 
 /* ---- the core ---- */
@@ -280,6 +306,7 @@ struct moves {
     struct moves_lookup lookup;
     struct moves_limits limits;
     bool is_loaded;
+    struct queue_load *load; /* from LOADED until is_loaded */
     int64_t now_ms;
     int64_t wall_ms;
     struct moves_effects *out;
@@ -409,7 +436,10 @@ enum moves_state moves_job_state(const struct queue_job *job);
 /* ---- load.c ---- */
 void moves_load_job(struct moves *m, const struct model_job *node);
 void moves_load_piece(struct moves *m, const struct moves_event *event);
-void moves_load_end(struct moves *m);
+/* All jobs are there; then moves_load_run within the budget of each step, until it says true: all is loaded. */
+void moves_load_start(struct moves *m);
+bool moves_load_run(struct moves *m);
+void moves_load_free(struct moves *m);
 
 /* ---- request.c ---- */
 void moves_request_start(struct moves *m, const struct moves_request *body);

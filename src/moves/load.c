@@ -4,7 +4,11 @@
  * The newest job that names a partition decides about it; a move of an older one counts only while it runs.
  * Jobs are looked at from the newest to the oldest, and with them goes the list at which the partition rested
  * before what was looked at: a move whose target that is has reached it, though somebody else took over since.
- * So marks that were not stored when the former controller died do no harm. Pure.
+ * So marks that were not stored when the former controller died do no harm.
+ *
+ * What takes long is done in bounded pieces: first the moves find their partitions; then those that run take their
+ * slots, before any that waits; then every partition is looked at, once more from the first one when anything
+ * changed meanwhile. Only then the queue is loaded. Pure.
  */
 #include "moves/core.h"
 #include "moves/reason.h"
@@ -197,17 +201,6 @@ static void jobs_sort(struct list *l, struct queue_job **all, size_t *count)
     }
 }
 
-static void job_attach(struct moves *m, struct queue_job *job)
-{
-    for (int32_t i = job->piece_count - 1; i >= 0; i--) {
-        struct queue_piece *piece = job->pieces[i];
-        piece->stored_seq = piece->seq;
-        for (int32_t j = piece->count - 1; j >= 0; j--) {
-            attach(m, piece->moves[j]);
-        }
-    }
-}
-
 /* The order of the queue is that of submission, whatever order the pieces were read in. */
 static void job_order(struct moves *m, struct queue_job *job)
 {
@@ -219,73 +212,162 @@ static void job_order(struct moves *m, struct queue_job *job)
     }
 }
 
-/* Its moves are over, whatever their marks say. */
-static void history_attach(struct moves *m, struct queue_job *job)
+/* ---- in pieces ---- */
+
+static void piece_attach(struct moves *m, struct queue_piece *piece, bool is_over_job)
 {
-    for (int32_t i = 0; i < job->piece_count; i++) {
-        job->pieces[i]->stored_seq = job->pieces[i]->seq;
-        for (int32_t j = 0; j < job->pieces[i]->count; j++) {
-            struct queue_move *v = job->pieces[i]->moves[j];
-            v->marks |= is_over(v) ? 0 : MODEL_JOB_CANCELLED;
-            attach(m, v);
+    piece->stored_seq = piece->seq;
+    for (int32_t i = piece->count - 1; i >= 0; i--) {
+        struct queue_move *v = piece->moves[i];
+        if (is_over_job && !is_over(v)) {
+            v->marks |= MODEL_JOB_CANCELLED; /* whatever its marks say */
         }
+        attach(m, v);
     }
-    list_remove(&m->finishing, &job->finishing);
-    m->history_moves += job->piece_count > 0 ? job->node.moves_total : 0;
 }
 
-static void places_look(struct moves *m)
+static bool jobs_attach(struct moves *m, struct queue_load *l)
 {
+    for (; l->job_at < l->job_count; l->job_at++, l->piece_at = 0) {
+        struct queue_job *job = l->jobs[l->job_at];
+        bool is_over_job = job->node.fate != MODEL_JOB_OPEN;
+        for (; l->piece_at < job->piece_count; l->piece_at++) {
+            struct queue_piece *piece = job->pieces[job->piece_count - 1 - l->piece_at];
+            if (m->budget <= 0) {
+                return false;
+            }
+            m->budget -= piece->count;
+            piece_attach(m, piece, is_over_job);
+        }
+        if (is_over_job) {
+            list_remove(&m->finishing, &job->finishing);
+            m->history_moves += job->piece_count > 0 ? job->node.moves_total : 0;
+        }
+    }
+    return true;
+}
+
+static void running_collect(struct moves *m, struct queue_load *l)
+{
+    size_t count = 0;
+    struct list_node *job = NULL;
     struct list_node *n = NULL;
-    struct list_node *next = NULL;
-    list_foreach_safe (n, next, &m->places) {
-        moves_place_look(m, CONTAINER_OF(n, struct queue_place, link));
+    list_foreach (job, &m->jobs) {
+        count += CONTAINER_OF(job, struct queue_job, link)->running.count;
+    }
+    l->running = xalloc((count + 1) * sizeof(struct queue_move *));
+    list_foreach (job, &m->jobs) {
+        list_foreach (n, &CONTAINER_OF(job, struct queue_job, link)->running) {
+            l->running[l->running_count++] = CONTAINER_OF(n, struct queue_move, link);
+        }
     }
 }
 
 /* Slots go to the moves that run first. One may be left without: it was resumed and waited for a slot. */
-static void running_take(struct moves *m)
+static bool running_take(struct moves *m, struct queue_load *l)
 {
-    struct list_node *job = NULL;
-    struct list_node *n = NULL;
-    struct list_node *next = NULL;
-    list_foreach (job, &m->jobs) {
-        struct list *running = &CONTAINER_OF(job, struct queue_job, link)->running;
-        list_foreach_safe (n, next, running) {
-            struct queue_move *v = CONTAINER_OF(n, struct queue_move, link);
-            if (v->state == QUEUE_RUNNING && (v->marks & MODEL_JOB_PAUSED) == 0) {
-                moves_look_at(m, v);
-            } else {
-                moves_move_reason(m, v, MOVES_REASON_PAUSED, 0);
+    for (; l->running_at < l->running_count; l->running_at++, m->budget--) {
+        struct queue_move *v = l->running[l->running_at];
+        if (m->budget <= 0) {
+            return false;
+        }
+        if (v->state == QUEUE_RUNNING && (v->marks & MODEL_JOB_PAUSED) == 0) {
+            moves_look_at(m, v);
+        } else if (v->state != QUEUE_OVER) {
+            moves_move_reason(m, v, MOVES_REASON_PAUSED, 0);
+        }
+    }
+    return true;
+}
+
+/* The next place is pinned: the look at one may free it. */
+static void look_next(struct moves *m, struct queue_load *l, struct list_node *next)
+{
+    struct queue_place *before = l->place;
+    l->place = next == &m->places.head ? NULL : CONTAINER_OF(next, struct queue_place, link);
+    if (l->place != NULL) {
+        l->place->pins++;
+    }
+    if (before != NULL) {
+        before->pins--;
+        moves_place_drop(m, before);
+    }
+}
+
+static bool places_look(struct moves *m, struct queue_load *l)
+{
+    do {
+        if (l->place == NULL) {
+            l->is_disturbed = false;
+            look_next(m, l, m->places.head.next);
+        }
+        for (; l->place != NULL; m->budget--) {
+            struct queue_place *p = l->place;
+            if (m->budget <= 0) {
+                return false;
             }
+            moves_place_look(m, p);
+            look_next(m, l, p->link.next);
+        }
+    } while (l->is_disturbed);
+    return true;
+}
+
+/* Jobs in the order in which they are looked at; those that were never answered for go. */
+static void load_begin(struct moves *m)
+{
+    struct queue_load *l = xalloc(sizeof *l);
+    m->load = l;
+    size_t count = 0;
+    l->jobs = xalloc((m->jobs.count + m->history.count + 1) * sizeof(struct queue_job *));
+    jobs_sort(&m->jobs, l->jobs, &count);
+    for (size_t i = 0; i < count; i++) {
+        job_order(m, l->jobs[i]);
+    }
+    jobs_sort(&m->history, l->jobs, &count);
+    qsort(l->jobs, count, sizeof(struct queue_job *), serial_compare);
+    for (size_t i = 0; i < count; i++) {
+        struct queue_job *job = l->jobs[i];
+        if (job->node.fate == MODEL_JOB_WRITING) {
+            moves_job_discard(m, job);
+        } else {
+            l->jobs[l->job_count++] = job;
         }
     }
 }
 
-void moves_load_end(struct moves *m)
+void moves_load_free(struct moves *m)
 {
+    if (m->load != NULL) {
+        free(m->load->jobs);
+        free(m->load->running);
+        free(m->load);
+        m->load = NULL;
+    }
+}
+
+void moves_load_start(struct moves *m)
+{
+    CHECK(m->load == NULL && !m->is_loaded);
+    load_begin(m);
+}
+
+bool moves_load_run(struct moves *m)
+{
+    struct queue_load *l = m->load;
+    if (l->stage == LOAD_ATTACH && jobs_attach(m, l)) {
+        running_collect(m, l);
+        l->stage = LOAD_TAKE;
+    }
+    if (l->stage == LOAD_TAKE && running_take(m, l)) {
+        l->stage = LOAD_LOOK;
+    }
+    if (l->stage != LOAD_LOOK || !places_look(m, l)) {
+        return false;
+    }
+    moves_load_free(m);
     m->is_loaded = true;
-    size_t count = 0;
-    struct queue_job **all =
-        xalloc((m->jobs.count + m->history.count + 1) * sizeof(struct queue_job *));
-    jobs_sort(&m->jobs, all, &count);
-    for (size_t i = 0; i < count; i++) {
-        job_order(m, all[i]);
-    }
-    jobs_sort(&m->history, all, &count);
-    qsort(all, count, sizeof(struct queue_job *), serial_compare);
-    for (size_t i = 0; i < count; i++) {
-        if (all[i]->node.fate == MODEL_JOB_WRITING) {
-            moves_job_discard(m, all[i]); /* it was never answered for */
-        } else if (all[i]->node.fate == MODEL_JOB_OPEN) {
-            job_attach(m, all[i]);
-        } else {
-            history_attach(m, all[i]);
-        }
-    }
-    free(all);
-    running_take(m);
-    places_look(m);
     moves_history_trim(m);
     m->is_limits_dirty = true;
+    return true;
 }

@@ -50,6 +50,7 @@ void moves_free(struct moves *m)
     struct queue_job *job = NULL;
     struct queue_job *next = NULL;
     moves_requests_free(m);
+    moves_load_free(m);
     outstanding_free(m);
     HASH_ITER(hh, m->jobs_by_id, job, next)
     {
@@ -122,7 +123,7 @@ static void event_take(struct moves *m, const struct moves_event *event)
         moves_load_piece(m, event);
         break;
     case MOVES_ON_LOADED:
-        moves_load_end(m);
+        moves_load_start(m);
         break;
     case MOVES_ON_LIMITS:
         m->limits = event->limits;
@@ -138,7 +139,9 @@ static void event_take(struct moves *m, const struct moves_event *event)
         moves_stored(m, event);
         break;
     case MOVES_ON_PARTITION:
-        if (event->partition == MOVES_WHOLE_TOPIC) {
+        if (m->load != NULL) {
+            m->load->is_disturbed = true; /* all are looked at anyway */
+        } else if (event->partition == MOVES_WHOLE_TOPIC) {
             topic_changed(m, event->topic);
         } else {
             partition_changed(m, event);
@@ -170,6 +173,9 @@ void moves_step(struct moves *m, int64_t now_ms, int64_t wall_ms, const struct m
     m->wall_ms = wall_ms;
     m->budget = QUEUE_BUDGET;
     event_take(m, event);
+    if (m->load != NULL) {
+        out->has_more = !moves_load_run(m);
+    }
     if (m->is_loaded) {
         out->has_more = moves_requests_run(m);
         if (!moves_requests_hold(m)) {
@@ -181,6 +187,11 @@ void moves_step(struct moves *m, int64_t now_ms, int64_t wall_ms, const struct m
     }
     out->wake_ms = wake_at(m);
     m->out = NULL;
+}
+
+bool moves_is_loaded(const struct moves *m)
+{
+    return m->is_loaded;
 }
 
 bool moves_may_pass(const struct moves *m, const struct moves_entry *entries, int32_t count)

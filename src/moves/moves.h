@@ -211,7 +211,8 @@ void moves_effects_deinit(struct moves_effects *e);
 /* ---------------------------------------------------------------- events */
 
 enum moves_event_kind {
-    /* First come the jobs found, each with its pieces, then LOADED; facts must be answered from LOADED on. */
+    /* First come the jobs found, each with its pieces, then LOADED; facts must be answered, and changes told,
+     * from LOADED on. With many moves it takes several steps until the queue is loaded. */
     MOVES_ON_JOB,
     MOVES_ON_PIECE,
     MOVES_ON_LOADED,
@@ -267,6 +268,8 @@ void moves_free(struct moves *m);
 void moves_step(struct moves *m, int64_t now_ms, int64_t wall_ms, const struct moves_event *event,
                 struct moves_effects *out);
 
+/* Requests are worked on, and what is listed is complete. */
+bool moves_is_loaded(const struct moves *m);
 /* Nothing is submitted, and no partition that the request names is in a job: a stock Alter may go past the
  * core. Cheap while there are no jobs. */
 bool moves_may_pass(const struct moves *m, const struct moves_entry *entries, int32_t count);

@@ -134,6 +134,7 @@ static void request_free(struct moves *m, struct queue_request *r)
     arena_deinit(&r->arena);
     free(r->items);
     free(r->touched);
+    free(r->walk_partitions);
     free(r);
 }
 
@@ -641,8 +642,12 @@ static bool mark(struct moves *m, struct queue_request *r)
     if (r->cursor < r->count) {
         return false;
     }
-    for (int32_t i = 0; i < r->touched_count; i++) {
-        moves_piece_store(m, r->touched[i].piece);
+    for (; r->stored_touches < r->touched_count && m->budget > 0; r->stored_touches++) {
+        moves_piece_store(m, r->touched[r->stored_touches].piece);
+        m->budget -= r->touched[r->stored_touches].piece->count;
+    }
+    if (r->stored_touches < r->touched_count) {
+        return false;
     }
     stage_enter(r, STAGE_MARKED);
     return true;

@@ -268,20 +268,45 @@ static bool places_walk(struct moves *m, struct queue_request *r)
     return r->is_walk_over;
 }
 
-static void topic_take(struct moves *m, struct queue_request *r, struct slice topic)
+static int partition_compare(const void *a, const void *b)
 {
-    struct queue_topic *t = NULL;
-    struct queue_place *p = NULL;
-    struct queue_place *next = NULL;
+    int32_t x = *(const int32_t *)a;
+    int32_t y = *(const int32_t *)b;
+    return (x > y) - (x < y);
+}
+
+static void topic_enter(struct moves *m, struct queue_request *r, struct slice topic)
+{
+    const struct queue_topic *t = NULL;
     HASH_FIND(hh, m->topics, topic.ptr, topic.len, t);
-    if (t == NULL) {
-        return;
+    size_t count = t == NULL ? 0 : HASH_COUNT(t->places);
+    r->walk_partitions = xalloc((count + 1) * sizeof *r->walk_partitions);
+    r->walk_partition_count = r->walk_partition_at = 0;
+    for (const struct queue_place *p = count == 0 ? NULL : t->places; p != NULL; p = p->hh.next) {
+        r->walk_partitions[r->walk_partition_count++] = p->partition;
     }
-    HASH_ITER(hh, t->places, p, next)
-    {
-        (void)place_take(m, r, p);
-        m->budget--;
+    qsort(r->walk_partitions, count, sizeof *r->walk_partitions, partition_compare);
+}
+
+/* All of the topic that the queue knows. False: not all yet. */
+static bool topic_walk(struct moves *m, struct queue_request *r, struct slice topic)
+{
+    if (r->walk_partitions == NULL) {
+        topic_enter(m, r, topic);
     }
+    for (; r->walk_partition_at < r->walk_partition_count; r->walk_partition_at++, m->budget--) {
+        struct queue_place *p =
+            moves_place_find(m, topic, r->walk_partitions[r->walk_partition_at]);
+        if (m->budget <= 0) {
+            return false;
+        }
+        if (p != NULL) {
+            (void)place_take(m, r, p);
+        }
+    }
+    free(r->walk_partitions);
+    r->walk_partitions = NULL;
+    return true;
 }
 
 static bool names_walk(struct moves *m, struct queue_request *r)
@@ -289,7 +314,9 @@ static bool names_walk(struct moves *m, struct queue_request *r)
     for (; r->cursor < r->body.count && m->budget > 0; r->cursor++, m->budget--) {
         const struct moves_entry *e = &r->body.entries[r->cursor];
         if (e->partition == MOVES_WHOLE_TOPIC) {
-            topic_take(m, r, e->topic);
+            if (!topic_walk(m, r, e->topic)) {
+                return false;
+            }
             continue;
         }
         struct queue_place *p = moves_place_find(m, e->topic, e->partition);

@@ -11,6 +11,8 @@
 
 #include <stdlib.h>
 
+#define MOVING_TOLD_MAX 400 /* at a time */
+
 /* An alter of the queue that the core has. */
 struct alter_call {
     struct list_node link; /* controller.move_alters */
@@ -154,6 +156,65 @@ static void limits_send(struct controller *c, const struct moves_limit_table *ta
     free(groups);
 }
 
+/* ---- what moves when the queue is loaded ---- */
+
+/* Of one topic adjacent ones share the name. */
+struct moves_moving {
+    char *topic; /* NULL: that of the one before */
+    int32_t partition;
+};
+
+struct collecting {
+    struct controller_moves *v;
+    const uint8_t *last; /* the core's name */
+};
+
+static void moving_take(void *arg, const struct control_tp *tp)
+{
+    struct collecting *k = arg;
+    struct controller_moves *v = k->v;
+    if (v->moving_count == v->moving_cap) {
+        v->moving_cap = v->moving_cap == 0 ? 64 : v->moving_cap * 2;
+        v->moving = xrealloc(v->moving, (size_t)v->moving_cap * sizeof *v->moving);
+    }
+    bool is_same = k->last == tp->topic.ptr;
+    v->moving[v->moving_count++] =
+        (struct moves_moving){is_same ? NULL : slice_dup(tp->topic), tp->partition};
+    k->last = tp->topic.ptr;
+}
+
+static void moving_collect(struct controller *c)
+{
+    control_each_moving(c->core, moving_take, &(struct collecting){.v = c->moves});
+}
+
+static void moving_free(struct controller_moves *v)
+{
+    for (int32_t i = 0; i < v->moving_count; i++) {
+        free(v->moving[i].topic);
+    }
+    free(v->moving);
+    v->moving = NULL;
+    v->moving_count = v->moving_cap = v->moving_at = 0;
+}
+
+static void moving_tell(void *arg)
+{
+    struct controller *c = arg;
+    struct controller_moves *v = c->moves;
+    for (int32_t left = MOVING_TOLD_MAX; left > 0 && v->moving_at < v->moving_count; left--) {
+        const struct moves_moving *m = &v->moving[v->moving_at++];
+        v->moving_topic = m->topic != NULL ? m->topic : v->moving_topic;
+        controller_moves_partition(c, slice_str(v->moving_topic), m->partition);
+    }
+    if (v->moving_at < v->moving_count) {
+        env_timer_start(&v->moving_timer, 0);
+        return;
+    }
+    moving_free(v);
+    controller_legacy_load(c);
+}
+
 /* ---- steps ---- */
 
 static void effect_perform(struct controller *c, const struct moves_effect *effect)
@@ -187,6 +248,17 @@ static void step_later(struct controller *c)
     }
 }
 
+/* The queue has loaded its jobs: it is told of everything that moves, in pieces, then loading goes on. */
+static void load_check(struct controller *c)
+{
+    struct controller_moves *v = c->moves;
+    if (v->is_told && !v->is_loaded && moves_is_loaded(v->core)) {
+        v->is_loaded = true;
+        moving_collect(c);
+        env_timer_start(&v->moving_timer, 0);
+    }
+}
+
 void controller_moves_step(struct controller *c, const struct moves_event *event)
 {
     struct controller_moves *v = c->moves;
@@ -202,6 +274,7 @@ void controller_moves_step(struct controller *c, const struct moves_event *event
     }
     v->is_stepping = false;
     step_later(c);
+    load_check(c);
 }
 
 static void tick(void *arg)
@@ -213,7 +286,7 @@ static void tick(void *arg)
 
 void controller_moves_partition(struct controller *c, struct slice topic, int32_t partition)
 {
-    if (c->moves != NULL && c->moves->is_loaded) {
+    if (c->moves != NULL && c->moves->is_told) {
         controller_moves_step(c, &(struct moves_event){.kind = MOVES_ON_PARTITION,
                                                        .topic = topic,
                                                        .partition = partition});
@@ -222,7 +295,7 @@ void controller_moves_partition(struct controller *c, struct slice topic, int32_
 
 void controller_moves_brokers(struct controller *c)
 {
-    if (c->moves != NULL && c->moves->is_loaded) {
+    if (c->moves != NULL && c->moves->is_told) {
         controller_moves_step(c, &(struct moves_event){.kind = MOVES_ON_BROKERS});
     }
 }
@@ -249,6 +322,7 @@ void controller_moves_start(struct controller *c)
     v->core = moves_new(&(struct moves_lookup){c, lookup_partition, lookup_is_live});
     moves_effects_init(&v->effects);
     env_timer_init(&v->timer, c->env, tick, c);
+    env_timer_init(&v->moving_timer, c->env, moving_tell, c);
     controller_sizes_init(c, v);
     list_init(&v->writes);
     list_init(&v->requests);
@@ -256,20 +330,18 @@ void controller_moves_start(struct controller *c)
                           &(struct moves_event){.kind = MOVES_ON_LIMITS, .limits = c->move_limits});
 }
 
-static void moving_tell(void *arg, const struct control_tp *tp)
+void controller_moves_load_end(struct controller *c)
 {
-    controller_moves_partition(arg, tp->topic, tp->partition);
-}
-
-void controller_moves_moving(struct controller *c)
-{
-    control_each_moving(c->core, moving_tell, c);
+    c->moves->is_told = true;
+    controller_moves_step(c, &(struct moves_event){.kind = MOVES_ON_LOADED});
 }
 
 static void moves_free_all(struct controller_moves *v)
 {
     env_timer_stop(&v->timer);
+    env_timer_stop(&v->moving_timer);
     env_timer_stop(&v->size_timer);
+    moving_free(v);
     controller_moves_writes_free(v);
     moves_free(v->core);
     moves_effects_deinit(&v->effects);

@@ -13,6 +13,7 @@
 struct controller;
 struct controller_request_item;
 struct control_reply;
+struct moves_moving;
 
 /* The queue of one term. */
 struct controller_moves {
@@ -20,8 +21,15 @@ struct controller_moves {
     struct moves_effects effects;
     struct env_timer timer;
     bool is_stepping;
-    bool is_loaded;
-    int32_t reads_due;  /* loading: answers */
+    bool is_told;                /* it has all that is stored: changes are told from then on */
+    bool is_loaded;              /* it has worked through it */
+    int32_t reads_due;           /* loading: answers */
+    struct moves_moving *moving; /* loading: what moved, to be told from moving_at on */
+    int32_t moving_count;
+    int32_t moving_cap;
+    int32_t moving_at;
+    const char *moving_topic; /* of the last one told */
+    struct env_timer moving_timer;
     struct list writes; /* moves_store.c: out */
     struct controller_size *sizes;
     struct env_timer size_timer;
@@ -36,8 +44,9 @@ void controller_moves_reset(struct controller *c);
 void controller_moves_free(struct controller *c);
 /* The queue's alters that the core still had when it was freed. */
 void controller_moves_alters_free(struct controller *c);
-/* Tells the queue of every partition that moves. */
-void controller_moves_moving(struct controller *c);
+/* All that is stored was told: the queue works through it, is told of every partition that moves, and then
+ * loading goes on with controller_legacy_load. */
+void controller_moves_load_end(struct controller *c);
 void controller_moves_step(struct controller *c, const struct moves_event *event);
 void controller_moves_partition(struct controller *c, struct slice topic, int32_t partition);
 void controller_moves_brokers(struct controller *c);
@@ -53,7 +62,7 @@ void controller_sizes_heard(struct controller *c, int32_t broker, struct slice t
                             int32_t partition, int64_t bytes);
 
 /* ---- moves_store.c ---- */
-/* Reads the jobs, then goes on with controller_legacy_load. */
+/* Reads the jobs, then goes on with controller_moves_load_end. */
 void controller_moves_load(struct controller *c);
 void controller_moves_store(struct controller *c, const struct moves_store *store);
 void controller_moves_writes_free(struct controller_moves *v);

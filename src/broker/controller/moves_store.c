@@ -121,19 +121,11 @@ void controller_moves_store(struct controller *c, const struct moves_store *stor
 
 /* ---- reading ---- */
 
-static void load_end(struct controller *c)
-{
-    c->moves->is_loaded = true;
-    controller_moves_step(c, &(struct moves_event){.kind = MOVES_ON_LOADED});
-    controller_moves_moving(c);
-    controller_legacy_load(c);
-}
-
 static void read_over(struct controller *c)
 {
     c->moves->reads_due--;
     if (c->moves->reads_due == 0) {
-        load_end(c);
+        controller_moves_load_end(c);
     }
 }
 

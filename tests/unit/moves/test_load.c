@@ -165,6 +165,63 @@ static void an_unreadable_piece_is_passed_over(void **state)
     world_deinit(&w);
 }
 
+/* More than one step takes: nothing is asked for before all is loaded, and what happens meanwhile counts. */
+static void many_moves_are_loaded_in_pieces(void **state)
+{
+    (void)state;
+    enum {
+        MANY = 3 * QUEUE_BUDGET,
+    };
+    struct world w;
+    struct moves_limits limits = {2, 2, 2, -1};
+    world_init(&w, MANY, limits);
+    world_submit(&w, 0, MANY - 1, (int32_t[]){4, 5, 6}, world_request(MOVES_ACTION_SUBMIT));
+    assert_true(world_is_moving(&w, 0) && world_is_moving(&w, 1));
+    moves_free(w.m);
+    world_queue_new(&w);
+    world_step(&w, &(struct moves_event){.kind = MOVES_ON_LIMITS, .limits = limits});
+    world_nodes_tell(&w);
+    world_step(&w, &(struct moves_event){.kind = MOVES_ON_LOADED});
+    int32_t steps = 1;
+    for (; !moves_is_loaded(w.m); steps++) {
+        assert_true(w.out.has_more);
+        assert_int_equal(w.alter_count, 0);
+        if (steps == 4) { /* those that were looked at first are news again */
+            w.partitions[MANY - 1].is_gone = true;
+            w.partitions[2].is_gone = true;
+            world_partition_tell(&w, MANY - 1);
+            world_partition_tell(&w, 2);
+        } else {
+            world_tick(&w);
+        }
+    }
+    assert_true(steps > 2 * MANY / QUEUE_BUDGET);
+    world_settle(&w);
+    assert_int_equal(world_moving_count(&w), 2);
+    assert_int_equal(moves_queued_count(w.m), MANY - 4);
+    assert_int_equal(moves_job_find(w.m, slice_str("job-1"))->node.moves_cancelled, 2);
+    world_move_end(&w, 0);
+    world_settle(&w);
+    assert_true(world_is_moving(&w, 3));
+    world_deinit(&w);
+}
+
+/* It is freed while it loads. */
+static void a_role_lost_while_loading(void **state)
+{
+    (void)state;
+    struct world w;
+    world_init(&w, 2 * QUEUE_BUDGET, world_no_limits);
+    world_submit(&w, 0, 2 * QUEUE_BUDGET - 1, (int32_t[]){4, 5, 6},
+                 world_request(MOVES_ACTION_SUBMIT));
+    moves_free(w.m);
+    world_queue_new(&w);
+    world_nodes_tell(&w);
+    world_step(&w, &(struct moves_event){.kind = MOVES_ON_LOADED});
+    assert_false(moves_is_loaded(w.m));
+    world_deinit(&w);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -176,6 +233,8 @@ int main(void)
         cmocka_unit_test(what_ended_unheard_is_done_though_another_took_over),
         cmocka_unit_test(what_was_overridden_is_not_taken_for_done),
         cmocka_unit_test(an_unreadable_piece_is_passed_over),
+        cmocka_unit_test(many_moves_are_loaded_in_pieces),
+        cmocka_unit_test(a_role_lost_while_loading),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -477,10 +477,9 @@ static inline void world_outstanding_free(struct world *w)
     w->alter_count = w->write_count = 0;
 }
 
-static inline void world_load(struct world *w, struct moves_limits limits)
+/* What is stored. */
+static inline void world_nodes_tell(struct world *w)
 {
-    world_queue_new(w);
-    world_step(w, &(struct moves_event){.kind = MOVES_ON_LIMITS, .limits = limits});
     for (int32_t i = 0; i < w->node_count; i++) {
         if (w->nodes[i].piece < 0) {
             world_step(w, &(struct moves_event){.kind = MOVES_ON_JOB, .job = &w->nodes[i].node});
@@ -494,7 +493,18 @@ static inline void world_load(struct world *w, struct moves_limits limits)
                                                 .contents = &w->nodes[i].contents});
         }
     }
+}
+
+static inline void world_load(struct world *w, struct moves_limits limits)
+{
+    world_queue_new(w);
+    world_step(w, &(struct moves_event){.kind = MOVES_ON_LIMITS, .limits = limits});
+    world_nodes_tell(w);
     world_step(w, &(struct moves_event){.kind = MOVES_ON_LOADED});
+    while (!moves_is_loaded(w->m)) {
+        assert_true(w->out.has_more);
+        world_tick(w);
+    }
     for (int32_t i = 0; i < w->partition_count; i++) {
         if (assignment_is_reassigning(&w->partitions[i].a)) {
             world_partition_tell(w, i);
