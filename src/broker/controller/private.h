@@ -122,6 +122,7 @@ struct controller {
     int32_t next_topic;   /* serial */
     struct list readings; /* controller_reading: waiting, then running */
     int32_t readings_running;
+    int32_t states_out;      /* asked for and not answered */
     int32_t topic_lists_due; /* answers */
     struct ids watched;      /* brokers whose registration is watched */
     /* legacy.c */

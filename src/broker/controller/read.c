@@ -9,7 +9,8 @@
 
 #include <stdlib.h>
 
-#define READINGS_MAX 64 /* topics that are read at once */
+#define READINGS_MAX 64   /* topics that are read at once */
+#define STATES_MAX   2000 /* and states of partitions: their answers come at once too */
 
 enum reading_why {
     READING_LOAD,
@@ -32,6 +33,7 @@ struct controller_reading {
     bool has_partitions_node;
     int32_t min_insync_replicas;
     bool is_unclean_election_enabled;
+    int32_t state_at;                     /* LOAD: those before are asked for */
     struct model_partition_state *states; /* LOAD: one a partition */
     const struct model_partition_state **state_refs;
     int64_t *mzxids;
@@ -540,6 +542,35 @@ static void reading_answered(struct controller *c, struct controller_reading *r)
     }
 }
 
+static void state_read(void *arg, const struct metastore_result *result);
+
+/* Asks for more states of the topic, as many as may be out. */
+static void states_read(struct controller *c, struct controller_reading *r)
+{
+    int32_t count = r->states == NULL ? 0 : r->node.partition_count;
+    for (; r->state_at < count && c->states_out < STATES_MAX; r->state_at++) {
+        struct metastore_path path;
+        struct controller_pending *call = controller_pending_new(c, r);
+        call->index = r->state_at;
+        c->states_out++;
+        metastore_get(c->store, metastore_path_state(&path, slice_str(r->name), r->state_at), NULL,
+                      NULL, state_read, call);
+    }
+}
+
+/* Of whichever topic is read; those are in front. */
+static void states_go_on(struct controller *c)
+{
+    struct list_node *n = NULL;
+    list_foreach (n, &c->readings) {
+        struct controller_reading *r = CONTAINER_OF(n, struct controller_reading, link);
+        if (!r->is_running || c->states_out >= STATES_MAX) {
+            return;
+        }
+        states_read(c, r);
+    }
+}
+
 static void state_read(void *arg, const struct metastore_result *result)
 {
     struct controller *c = NULL;
@@ -561,23 +592,19 @@ static void state_read(void *arg, const struct metastore_result *result)
             free(name);
         }
     }
+    c->states_out--;
+    states_go_on(c);
     reading_answered(c, r);
 }
 
-static void states_read(struct controller *c, struct controller_reading *r)
+static void states_start(struct controller *c, struct controller_reading *r)
 {
     size_t count = (size_t)r->node.partition_count + 1;
     r->states = xalloc(count * sizeof *r->states);
     r->state_refs = xalloc(count * sizeof *r->state_refs);
     r->mzxids = xalloc(count * sizeof *r->mzxids);
-    for (int32_t i = 0; i < r->node.partition_count; i++) {
-        struct metastore_path path;
-        struct controller_pending *call = controller_pending_new(c, r);
-        call->index = i;
-        r->pending++;
-        metastore_get(c->store, metastore_path_state(&path, slice_str(r->name), i), NULL, NULL,
-                      state_read, call);
-    }
+    r->pending += r->node.partition_count;
+    states_read(c, r);
 }
 
 /* A name that no topic has would not fit into paths and folders. */
@@ -609,7 +636,7 @@ static void node_read(void *arg, const struct metastore_result *result)
         r->node.version = result->stat.version;
         r->mzxid = result->stat.mzxid;
         if (r->why == READING_LOAD) {
-            states_read(c, r);
+            states_start(c, r);
         }
     }
     reading_answered(c, r);
@@ -898,6 +925,7 @@ void controller_reads_free(struct controller *c)
     brokers_free(c);
     c->is_reading_brokers = c->read_brokers_again = false;
     c->readings_running = 0;
+    c->states_out = 0;
     c->topic_lists_due = 0;
     ids_deinit(&c->watched);
     struct list_node *n = NULL;

@@ -433,6 +433,46 @@ static void a_broker_that_goes_while_the_cluster_is_read_is_missed(void **state)
     assert_in_range(hits, 3, 15);
 }
 
+struct bounded {
+    struct cluster *k;
+    int32_t most; /* states that were asked for at once */
+};
+
+static bool has_controller_bounded(void *arg)
+{
+    struct bounded *b = arg;
+    for (int32_t id = 1; id <= 2; id++) {
+        const struct controller *c = b->k->brokers[id].controller;
+        b->most = c == NULL ? b->most : MAX(b->most, c->states_out);
+    }
+    return cluster_has_controller(b->k);
+}
+
+/* The answers to all of them would keep whatever else arrives waiting. */
+static void very_many_states_are_not_asked_for_at_once(void **state)
+{
+    (void)state;
+    static int32_t list[] = {1, 2};
+    struct bounded b = {.k = cluster_new(2, 1)};
+    int32_t id = cluster_wait_controller(b.k);
+    static const char *const names[] = {"large", "larger"};
+    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+        (void)cluster_create(b.k, id, names[i], 1500 + (int32_t)i,
+                             (struct ids){.count = 2, .list = list});
+        assert_int_equal(b.k->reply_error, 0);
+    }
+    cluster_kill(b.k, id);
+    cluster_run(b.k, 100);
+    assert_true(sim_world_run(b.k->world, CLUSTER_PATIENCE_MS, has_controller_bounded, &b));
+    assert_int_equal(b.most, 2000);
+    struct controller_figures figures;
+    controller_figures(b.k->brokers[cluster_controller(b.k)].controller, &figures);
+    assert_int_equal(figures.cluster.partitions, 3001);
+    assert_int_equal(figures.cluster.leaderless, 0);
+    controller_figures_deinit(&figures);
+    cluster_free(b.k);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -448,6 +488,7 @@ int main(void)
         cmocka_unit_test(a_deletion_queued_by_others_is_done),
         cmocka_unit_test(a_topic_removed_by_others_is_forgotten),
         cmocka_unit_test(a_broker_that_goes_while_the_cluster_is_read_is_missed),
+        cmocka_unit_test(very_many_states_are_not_asked_for_at_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
