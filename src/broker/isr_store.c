@@ -1,8 +1,8 @@
 /*
  * A put is one guarded write; when it is refused, or its outcome is unknown, what is stored is read and
  * compared. Partitions that were written are told together, a moment later.
- * Invariant: an item is in `items` from its put until its answer, and its call is dropped with the
- * session.
+ * Invariant: an item is in `items` from its put until its answer. A stop answers for those that are left and
+ * keeps them in `lost`, until their calls are answered or the next session shows that they were dropped.
  */
 #include "broker/isr_store.h"
 
@@ -23,11 +23,12 @@
 
 /* A put under way, or a partition to be told. */
 struct item {
-    struct list_node link; /* of items, or of changed */
+    struct list_node link; /* of items, lost or changed */
     struct broker_isr_store *store;
     char *topic;
     int32_t partition;
     struct model_partition_state state; /* version: the expected one */
+    bool is_lost;
 };
 
 struct broker_isr_store {
@@ -35,6 +36,7 @@ struct broker_isr_store {
     struct replicas *replicas;
     struct metastore *metastore; /* NULL while stopped */
     struct list items;
+    struct list lost;    /* answered for by a stop; their calls may be out */
     struct list changed; /* written, and to be told */
     struct env_timer notify;
 };
@@ -92,10 +94,8 @@ static void notify(void *arg)
 
 /* ---- writes ---- */
 
-/* Takes item. */
-static void item_over(struct item *item, int err, int32_t version)
+static void outcome_tell(const struct item *item, int err, int32_t version)
 {
-    struct broker_isr_store *s = item->store;
     struct replicas_isr_outcome outcome = {
         .topic = slice_str(item->topic),
         .partition = item->partition,
@@ -104,8 +104,15 @@ static void item_over(struct item *item, int err, int32_t version)
         .err = err,
         .version = version,
     };
+    replicas_isr_stored(item->store->replicas, &outcome);
+}
+
+/* Takes item. */
+static void item_over(struct item *item, int err, int32_t version)
+{
+    struct broker_isr_store *s = item->store;
     list_remove(&s->items, &item->link);
-    replicas_isr_stored(s->replicas, &outcome);
+    outcome_tell(item, err, version);
     if (err != 0) {
         item_free(item);
         return;
@@ -116,6 +123,17 @@ static void item_over(struct item *item, int err, int32_t version)
     }
 }
 
+/* True: it was answered for, and is gone now. */
+static bool lost_over(struct item *item)
+{
+    bool is_lost = item->is_lost;
+    if (is_lost) {
+        list_remove(&item->store->lost, &item->link);
+        item_free(item);
+    }
+    return is_lost;
+}
+
 /* What is stored: our write after all, the state it was based on, or a newer one. */
 static void state_read(void *arg, const struct metastore_result *result)
 {
@@ -123,6 +141,9 @@ static void state_read(void *arg, const struct metastore_result *result)
     struct model_partition_state stored = {0};
     struct errmsg em;
     int32_t version = result->stat.version;
+    if (lost_over(item)) {
+        return;
+    }
     if (result->err != 0) {
         item_over(item, result->err, -1);
     } else if (version == item->state.version) {
@@ -139,6 +160,9 @@ static void state_read(void *arg, const struct metastore_result *result)
 static void state_written(void *arg, const struct metastore_result *result)
 {
     struct item *item = arg;
+    if (lost_over(item)) {
+        return;
+    }
     if (result->err == 0) {
         item_over(item, 0, result->op_stats[0].version);
     } else if (result->err == -E_BAD_VERSION || result->err == -E_UNKNOWN_OUTCOME) {
@@ -182,6 +206,7 @@ struct broker_isr_store *broker_isr_store_new(struct env *env, struct replicas *
     s->env = env;
     s->replicas = replicas;
     list_init(&s->items);
+    list_init(&s->lost);
     list_init(&s->changed);
     env_timer_init(&s->notify, env, notify, s);
     return s;
@@ -189,6 +214,7 @@ struct broker_isr_store *broker_isr_store_new(struct env *env, struct replicas *
 
 void broker_isr_store_start(struct broker_isr_store *s, struct metastore *m)
 {
+    items_free(&s->lost); /* of the session before */
     s->metastore = m;
 }
 
@@ -200,16 +226,12 @@ void broker_isr_store_stop(struct broker_isr_store *s)
     env_timer_stop(&s->notify);
     s->metastore = NULL;
     items_free(&s->changed);
-    struct list lost;
-    list_init(&lost);
     struct list_node *n;
     while ((n = list_pop(&s->items)) != NULL) {
-        list_push_back(&lost, n);
-    }
-    while ((n = list_pop(&lost)) != NULL) {
         struct item *item = CONTAINER_OF(n, struct item, link);
-        list_push_back(&s->items, n);
-        item_over(item, -E_CLOSED, -1);
+        item->is_lost = true;
+        list_push_back(&s->lost, n);
+        outcome_tell(item, -E_CLOSED, -1);
     }
 }
 
@@ -220,6 +242,7 @@ void broker_isr_store_free(struct broker_isr_store *s)
     }
     env_timer_stop(&s->notify);
     items_free(&s->items);
+    items_free(&s->lost);
     items_free(&s->changed);
     free(s);
 }

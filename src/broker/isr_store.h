@@ -21,10 +21,10 @@ struct replicas;
 
 /* replicas is borrowed and must outlive the store. */
 struct broker_isr_store *broker_isr_store_new(struct env *env, struct replicas *replicas);
-/* From now on through session m. */
+/* From now on through session m; the one before, if any, is closed. */
 void broker_isr_store_start(struct broker_isr_store *s, struct metastore *m);
-/* Before the session goes: what is under way is told as -E_CLOSED, notifications that are due are
- * forgotten, as the next controller reads everything. NULL is fine. */
+/* Before the session goes, which may be later: what is under way is told as -E_CLOSED, notifications that are
+ * due are forgotten, as the next controller reads everything. NULL is fine. */
 void broker_isr_store_stop(struct broker_isr_store *s);
 /* After the session it was started with is closed. NULL is fine. */
 void broker_isr_store_free(struct broker_isr_store *s);

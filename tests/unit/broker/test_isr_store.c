@@ -195,6 +195,37 @@ static void sets_wait_for_a_session(void **state)
     scene_stop(&b);
 }
 
+static void state_changed(void *arg, struct slice path, const struct slice *data)
+{
+    bool *is_written = arg;
+    *is_written = *is_written || (slice_equal_str(path, STATE) && data != NULL);
+}
+
+static bool is_set(void *arg)
+{
+    const bool *flag = arg;
+    return *flag;
+}
+
+/* A broker that stops in order keeps its session until its logs are closed: the answer comes to nobody. */
+static void an_answer_after_the_stop_is_nobodys(void **state)
+{
+    (void)state;
+    struct bench b = {0};
+    bool is_written = false;
+    scene_start(&b);
+    metastore_store_delay(b.store, metastore_session_id(b.session), 500);
+    metastore_store_on_change(b.store, state_changed, &is_written);
+    assert_true(sim_world_run(b.world, BENCH_PATIENCE_MS, is_set, &is_written));
+    metastore_store_on_change(b.store, NULL, NULL);
+    broker_isr_store_stop(b.isr_store); /* the answer is on its way */
+    bench_run(&b, 1000);
+    assert_string_equal(look(&b, STATE).data, AFTER);
+    assert_int_equal(isr_count(&b), 2);
+    assert_int_equal(notice_count(&b), 0);
+    scene_stop(&b);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -203,6 +234,7 @@ int main(void)
         cmocka_unit_test(what_somebody_else_stored_is_left_alone),
         cmocka_unit_test(state_that_is_gone_ends_it),
         cmocka_unit_test(sets_wait_for_a_session),
+        cmocka_unit_test(an_answer_after_the_stop_is_nobodys),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
