@@ -47,7 +47,7 @@ void metastore_store_free(struct metastore_store *s);
 struct metastore_factory *metastore_store_factory(struct metastore_store *s);
 
 /*
- * Faults, and a look at every change, for tests and the simulator. All run on the store's env. Faults
+ * Faults, and a look at every change, for tests and the simulator. All run on the store's env. Most faults
  * name a session by its id (metastore_session_id); they do nothing for one that is unknown or ended.
  */
 
@@ -62,6 +62,9 @@ void metastore_store_disconnect(struct metastore_store *s, int64_t session_id);
 void metastore_store_reconnect(struct metastore_store *s, int64_t session_id);
 /* The session's next multi answers -E_UNKNOWN_OUTCOME; it is carried out if is_applied. */
 void metastore_store_lose_write(struct metastore_store *s, int64_t session_id, bool is_applied);
+/* No session may set the node, nor create or delete its children (-E_REFUSED), until it is called with
+ * false. Nothing happens when there is no such node. */
+void metastore_store_guard(struct metastore_store *s, struct slice path, bool is_guarded);
 /* From now on each answer and event of the session leaves delay_ms late, in order; 0 = at once. */
 void metastore_store_delay(struct metastore_store *s, int64_t session_id, int64_t delay_ms);
 /* Calls fn for every change of a persistent node while it is carried out, whoever asked for it. data: the

@@ -34,6 +34,7 @@ struct node {
     size_t data_len;
     struct metastore_stat stat; /* child_count is kept in children */
     int32_t next_sequence;
+    bool is_guarded;     /* metastore_tree_guard */
     struct node *parent; /* NULL for the root */
     struct list children;
     struct list_node sibling;
@@ -458,6 +459,9 @@ static int create_apply(struct metastore_tree *t, int64_t session_id, const stru
     if (parent == NULL) {
         return -E_NOT_FOUND;
     }
+    if (parent->is_guarded) {
+        return -E_REFUSED;
+    }
     if (parent->stat.ephemeral_owner != 0) {
         return -E_INVALID;
     }
@@ -508,6 +512,9 @@ static int set_apply(struct metastore_tree *t, const struct metastore_op *op, st
     if (err != 0) {
         return err;
     }
+    if (n->is_guarded) {
+        return -E_REFUSED;
+    }
     if (n->stat.version == INT32_MAX || t->bytes - n->data_len + op->data.len > t->bytes_max) {
         return -E_TOO_LARGE;
     }
@@ -531,6 +538,9 @@ static int delete_apply(struct metastore_tree *t, const struct metastore_op *op,
     }
     if (n == t->root) {
         return -E_INVALID;
+    }
+    if (n->parent->is_guarded) {
+        return -E_REFUSED;
     }
     if (!list_is_empty(&n->children)) {
         return -E_NOT_EMPTY;
@@ -708,4 +718,12 @@ void metastore_tree_end_session(struct metastore_tree *t, int64_t session_id)
     }
     HASH_DEL(t->sessions, s);
     free(s);
+}
+
+void metastore_tree_guard(struct metastore_tree *t, struct slice path, bool is_guarded)
+{
+    struct node *n = node_find(t, path);
+    if (n != NULL) {
+        n->is_guarded = is_guarded;
+    }
 }

@@ -74,3 +74,6 @@ void metastore_tree_multi(struct metastore_tree *t, int64_t session_id,
                           struct metastore_multi_result *result);
 /* The session's ephemerals go (one zxid when there are any), and its watches. */
 void metastore_tree_end_session(struct metastore_tree *t, int64_t session_id);
+/* A fault, for tests: the node has an access list by which nobody may set it, nor create and delete its
+ * children (-E_REFUSED), until it is taken away. Without such a node nothing happens. */
+void metastore_tree_guard(struct metastore_tree *t, struct slice path, bool is_guarded);

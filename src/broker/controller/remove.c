@@ -1,14 +1,18 @@
 /*
  * Removing a topic: /brokers/topics/T and all below, its settings, its entry in /admin/delete_topics
- * (docs/spec/zookeeper-mode.md section 15, row 15). Lists what is there, then deletes it from below in
- * guarded transactions; what changed meanwhile makes it start over. The topic's own nodes go last, so
- * that a controller that dies in between finds the topic still queued. Runs on the driver's env.
+ * (docs/spec/zookeeper-mode.md section 15, row 15). Lists what is there, also what others put there,
+ * then deletes it from below in guarded transactions; what changed meanwhile makes it start over. The
+ * topic's own nodes go last, so that a controller that dies in between finds the topic still queued.
+ * Runs on the driver's env.
  */
 #include "broker/controller/private.h"
 
 #include <stdlib.h>
 
-#define TRIES_MAX 20
+#define TRIES_MAX  20
+#define NODES_MAX  1000000
+#define DEPTH_MAX  16 /* below the topic's own nodes */
+#define LEAF_DEPTH 3 /* .../partitions/P/state: who looks below it only after a refusal is faster */
 
 struct path_list {
     char **paths;
@@ -23,19 +27,21 @@ struct controller_removal {
     int32_t tries;
     int32_t pending; /* answers due */
     bool is_fenced;
-    bool is_failed;            /* of this try */
-    struct path_list leaves;   /* .../partitions/P/state */
-    struct path_list branches; /* .../partitions/P */
-    struct path_list roots;    /* the topic's nodes, in order of deletion */
+    bool is_failed; /* of this try */
+    bool is_final;  /* another try would fail, too */
+    char *why;      /* the first failure of this try: a path and a reason; NULL = none yet */
+    int32_t node_count;
+    struct path_list levels[DEPTH_MAX + 1]; /* by depth; first the topic's own nodes */
+    struct path_list order;                 /* all of them, as they are deleted */
 };
 
-static void path_add(struct path_list *l, struct slice path)
+static void path_add(struct path_list *l, char *path)
 {
     if (l->count == l->cap) {
         l->cap = l->cap == 0 ? 16 : l->cap * 2;
         l->paths = xrealloc(l->paths, (size_t)l->cap * sizeof *l->paths);
     }
-    l->paths[l->count++] = slice_dup(path);
+    l->paths[l->count++] = path;
 }
 
 static void paths_free(struct path_list *l)
@@ -47,14 +53,38 @@ static void paths_free(struct path_list *l)
     *l = (struct path_list){0};
 }
 
+static void try_clear(struct controller_removal *r)
+{
+    for (int32_t depth = 0; depth <= DEPTH_MAX; depth++) {
+        paths_free(&r->levels[depth]);
+    }
+    paths_free(&r->order);
+    free(r->why);
+    r->why = NULL;
+    r->is_failed = r->is_final = false;
+    r->node_count = 0;
+}
+
 static void removal_free(struct controller *c, struct controller_removal *r)
 {
     list_remove(&c->removals, &r->link);
-    paths_free(&r->leaves);
-    paths_free(&r->branches);
-    paths_free(&r->roots);
+    try_clear(r);
     free(r->topic);
     free(r);
+}
+
+static void fail(struct controller_removal *r, const char *path, const char *reason)
+{
+    r->is_failed = true;
+    if (r->why == NULL) {
+        r->why = xasprintf("%s: %s", path, reason);
+    }
+}
+
+static void fail_for_good(struct controller_removal *r, const char *path, const char *reason)
+{
+    fail(r, path, reason);
+    r->is_final = true;
 }
 
 static void removal_try(struct controller *c, struct controller_removal *r);
@@ -67,11 +97,13 @@ static void removal_over(struct controller *c, struct controller_removal *r)
     if (r->is_fenced) {
         removal_free(c, r);
         controller_write_fenced(c, id);
-    } else if (r->is_failed && r->tries < TRIES_MAX) {
+    } else if (r->is_failed && r->tries < TRIES_MAX && !r->is_final) {
         removal_try(c, r);
     } else if (r->is_failed) {
+        char *message = xasprintf("the nodes of a topic cannot be removed: %s", r->why);
         removal_free(c, r);
-        controller_write_failed(c, id, "the nodes of a topic cannot be removed");
+        controller_write_failed(c, id, message);
+        free(message);
     } else {
         controller_topic_removed(c, slice_str(r->topic));
         removal_free(c, r);
@@ -79,17 +111,24 @@ static void removal_over(struct controller *c, struct controller_removal *r)
     }
 }
 
+/* The call's index: of the batch's first node in r->order. */
 static void deleted(void *arg, const struct metastore_result *result)
 {
     struct controller *c = NULL;
     void *item = NULL;
+    int32_t first = ((struct controller_pending *)arg)->index;
     if (!controller_pending_end(arg, &c, &item)) {
         return;
     }
     struct controller_removal *r = item;
     if (result->err != 0) {
-        r->is_failed = true;
         r->is_fenced |= result->err != -E_UNKNOWN_OUTCOME && result->failed_op == 0;
+        int32_t index = result->failed_op > 0 ? first + result->failed_op - 1 : first;
+        if (result->err == -E_REFUSED) {
+            fail_for_good(r, r->order.paths[index], error_name(result->err));
+        } else {
+            fail(r, r->order.paths[index], error_name(result->err));
+        }
     }
     r->pending--;
     if (r->pending == 0) {
@@ -97,26 +136,33 @@ static void deleted(void *arg, const struct metastore_result *result)
     }
 }
 
+/* count: of ops, the check in front included. Sends the last count - 1 of what is in r->order. */
 static void batch_send(struct controller *c, struct controller_removal *r, struct metastore_op *ops,
                        int32_t *count)
 {
     if (*count > 1) {
+        struct controller_pending *call = controller_pending_new(c, r);
+        call->index = r->order.count - (*count - 1);
         r->pending++;
-        metastore_multi(c->store, ops, *count, deleted, controller_pending_new(c, r));
+        metastore_multi(c->store, ops, *count, deleted, call);
         *count = 1;
     }
 }
 
-static void paths_delete(struct controller *c, struct controller_removal *r,
-                         const struct path_list *l, struct metastore_op *ops, int32_t *count)
+/* The paths move to r->order. */
+static void paths_delete(struct controller *c, struct controller_removal *r, struct path_list *l,
+                         struct metastore_op *ops, int32_t *count)
 {
     for (int32_t i = 0; i < l->count; i++) {
         ops[(*count)++] = (struct metastore_op){
             .kind = METASTORE_DELETE, .path = slice_str(l->paths[i]), .version = -1};
+        path_add(&r->order, l->paths[i]);
         if (*count == METASTORE_OPS_MAX) {
             batch_send(c, r, ops, count);
         }
     }
+    free(l->paths);
+    *l = (struct path_list){0};
 }
 
 static void removal_delete(struct controller *c, struct controller_removal *r)
@@ -127,12 +173,13 @@ static void removal_delete(struct controller *c, struct controller_removal *r)
                                    .path = slice_str(METASTORE_CONTROLLER_EPOCH),
                                    .version = c->epoch_version};
     r->pending = 1; /* while batches leave */
-    paths_delete(c, r, &r->leaves, ops, &count);
-    paths_delete(c, r, &r->branches, ops, &count);
-    if (count + r->roots.count > METASTORE_OPS_MAX) {
+    for (int32_t depth = DEPTH_MAX; depth > 0; depth--) {
+        paths_delete(c, r, &r->levels[depth], ops, &count);
+    }
+    if (count + r->levels[0].count > METASTORE_OPS_MAX) {
         batch_send(c, r, ops, &count);
     }
-    paths_delete(c, r, &r->roots, ops, &count);
+    paths_delete(c, r, &r->levels[0], ops, &count);
     batch_send(c, r, ops, &count);
     free(ops);
     r->pending--;
@@ -143,81 +190,70 @@ static void removal_delete(struct controller *c, struct controller_removal *r)
 
 /* ---- listing ---- */
 
-static void listed(struct controller *c, struct controller_removal *r)
+static void node_list(struct controller *c, struct controller_removal *r, struct slice path,
+                      int32_t depth);
+
+static void child_found(struct controller *c, struct controller_removal *r, const char *parent,
+                        struct slice name, int32_t depth)
 {
-    r->pending--;
-    if (r->pending == 0) {
-        if (r->is_failed) {
-            removal_over(c, r);
-        } else {
-            removal_delete(c, r);
-        }
+    char *path = xasprintf("%s/%.*s", parent, SLICE_ARG(name));
+    if (depth > DEPTH_MAX) {
+        fail_for_good(r, path, "nested too deep");
+        free(path);
+        return;
+    }
+    if (++r->node_count > NODES_MAX) {
+        fail_for_good(r, path, "one of too many nodes");
+        free(path);
+        return;
+    }
+    path_add(&r->levels[depth], path);
+    if (depth < LEAF_DEPTH || r->tries > 1) {
+        node_list(c, r, slice_str(path), depth);
     }
 }
 
-/* Existence of one of the topic's own nodes; the call's name is its path. */
-static void root_checked(void *arg, const struct metastore_result *result)
+/* The call's name is the path, its index the depth. */
+static void node_listed(void *arg, const struct metastore_result *result)
 {
     struct controller *c = NULL;
     void *item = NULL;
+    int32_t depth = ((struct controller_pending *)arg)->index;
     char *path = controller_pending_take_name(arg);
-    if (controller_pending_end(arg, &c, &item)) {
-        struct controller_removal *r = item;
-        if (result->err == 0) {
-            path_add(&r->roots, slice_str(path));
-        } else if (result->err != -E_NOT_FOUND) {
-            r->is_failed = true;
+    if (!controller_pending_end(arg, &c, &item)) {
+        free(path);
+        return;
+    }
+    struct controller_removal *r = item;
+    if (result->err == 0) {
+        for (int32_t i = 0; i < result->child_count && !r->is_final; i++) {
+            child_found(c, r, path, result->children[i], depth + 1);
         }
-        listed(c, r);
+        if (depth == 0) {
+            path_add(&r->levels[0], xstrdup(path));
+        }
+    } else if (result->err == -E_REFUSED) {
+        fail_for_good(r, path, error_name(result->err));
+    } else if (result->err != -E_NOT_FOUND || depth > 0) {
+        fail(r, path, error_name(result->err));
     }
     free(path);
+    r->pending--;
+    if (r->pending == 0 && r->is_failed) {
+        removal_over(c, r);
+    } else if (r->pending == 0) {
+        removal_delete(c, r);
+    }
 }
 
-static void root_check(struct controller *c, struct controller_removal *r, struct slice path)
+static void node_list(struct controller *c, struct controller_removal *r, struct slice path,
+                      int32_t depth)
 {
     struct controller_pending *call = controller_pending_named(c, path);
     call->item = r;
+    call->index = depth;
     r->pending++;
-    metastore_exists(c->store, path, NULL, NULL, root_checked, call);
-}
-
-static void partition_listed(void *arg, const struct metastore_result *result)
-{
-    struct controller *c = NULL;
-    void *item = NULL;
-    char *path = controller_pending_take_name(arg);
-    if (controller_pending_end(arg, &c, &item)) {
-        struct controller_removal *r = item;
-        for (int32_t i = 0; result->err == 0 && i < result->child_count; i++) {
-            struct metastore_path child;
-            path_add(&r->leaves, metastore_path_child(&child, path, result->children[i]));
-        }
-        r->is_failed |= result->err != 0;
-        listed(c, r);
-    }
-    free(path);
-}
-
-static void partitions_listed(void *arg, const struct metastore_result *result)
-{
-    struct controller *c = NULL;
-    void *item = NULL;
-    char *parent = controller_pending_take_name(arg);
-    if (controller_pending_end(arg, &c, &item)) {
-        struct controller_removal *r = item;
-        for (int32_t i = 0; result->err == 0 && i < result->child_count; i++) {
-            struct metastore_path path;
-            struct slice child = metastore_path_child(&path, parent, result->children[i]);
-            struct controller_pending *call = controller_pending_named(c, child);
-            call->item = r;
-            r->pending++;
-            path_add(&r->branches, child);
-            metastore_children(c->store, child, NULL, NULL, partition_listed, call);
-        }
-        r->is_failed |= result->err != 0 && result->err != -E_NOT_FOUND;
-        listed(c, r);
-    }
-    free(parent);
+    metastore_children(c->store, path, NULL, NULL, node_listed, call);
 }
 
 static void removal_try(struct controller *c, struct controller_removal *r)
@@ -225,19 +261,10 @@ static void removal_try(struct controller *c, struct controller_removal *r)
     struct metastore_path path;
     struct slice topic = slice_str(r->topic);
     r->tries++;
-    r->is_failed = false;
-    paths_free(&r->leaves);
-    paths_free(&r->branches);
-    paths_free(&r->roots);
-    struct slice partitions = metastore_path_partitions(&path, topic);
-    struct controller_pending *call = controller_pending_named(c, partitions);
-    call->item = r;
-    r->pending = 1;
-    metastore_children(c->store, partitions, NULL, NULL, partitions_listed, call);
-    root_check(c, r, metastore_path_partitions(&path, topic));
-    root_check(c, r, metastore_path_topic(&path, topic));
-    root_check(c, r, metastore_path_topic_config(&path, topic));
-    root_check(c, r, metastore_path_delete_topic(&path, topic));
+    try_clear(r);
+    node_list(c, r, metastore_path_topic(&path, topic), 0);
+    node_list(c, r, metastore_path_topic_config(&path, topic), 0);
+    node_list(c, r, metastore_path_delete_topic(&path, topic), 0);
 }
 
 void controller_remove_topic(struct controller *c, uint64_t write_id, struct slice name)

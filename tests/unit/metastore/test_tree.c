@@ -303,6 +303,28 @@ static void refused_multis_leave_no_trace(void **state)
     assert_in_range(refused, 500, 2900); /* both outcomes were exercised */
 }
 
+static void a_guarded_node_refuses_every_change_until_it_is_open_again(void **state)
+{
+    struct fixture *f = *state;
+    struct metastore_op ops[] = {
+        {.kind = METASTORE_CREATE, .path = slice_str("/a")},
+        {.kind = METASTORE_CREATE, .path = slice_str("/a/b")},
+        {.kind = METASTORE_SET, .path = slice_str("/a/b"), .version = -1},
+        {.kind = METASTORE_SET, .path = slice_str("/a"), .version = -1},
+        {.kind = METASTORE_CREATE, .path = slice_str("/a/c")},
+        {.kind = METASTORE_DELETE, .path = slice_str("/a/b"), .version = -1},
+    };
+    assert_int_equal(run(f, SESSION_A, ops, 2), 0);
+    metastore_tree_guard(f->tree, slice_str("/a"), true);
+    metastore_tree_guard(f->tree, slice_str("/ghost"), true);
+    assert_int_equal(run(f, SESSION_A, &ops[2], 1), 0);
+    for (int32_t i = 3; i < 6; i++) {
+        assert_int_equal(run(f, SESSION_A, &ops[i], 1), -E_REFUSED);
+    }
+    metastore_tree_guard(f->tree, slice_str("/a"), false);
+    assert_int_equal(run(f, SESSION_A, &ops[2], 4), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -313,6 +335,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(checks_alone_use_no_zxid, setup, teardown),
         cmocka_unit_test_setup_teardown(bytes_are_bounded_and_given_back, setup, teardown),
         cmocka_unit_test_setup_teardown(load_refuses_rows_that_form_no_tree, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_guarded_node_refuses_every_change_until_it_is_open_again,
+                                        setup, teardown),
         cmocka_unit_test_setup_teardown(refused_multis_leave_no_trace, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

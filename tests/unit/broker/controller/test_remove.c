@@ -38,6 +38,37 @@ static void many_partitions_and_foreign_nodes_go(void **state)
     cluster_free(k);
 }
 
+/* Somebody put nodes below the topic, its partitions and its settings. */
+static void nodes_at_any_depth_go(void **state)
+{
+    (void)state;
+    static const char *const paths[] = {
+        "/brokers/topics/t/note",
+        "/brokers/topics/t/note/deeper",
+        "/brokers/topics/t/partitions/0/state/below",
+        "/brokers/topics/t/partitions/0/state/below/it",
+        "/config/topics/t/note",
+        "/admin/delete_topics/t/note",
+    };
+    struct cluster *k = cluster_new(2, 3);
+    int32_t id = cluster_wait_controller(k);
+    cluster_run(k, 1000);
+    int32_t two[] = {1, 2};
+    assert_string_equal(cluster_create(k, id, "t", 1, (struct ids){.count = 2, .list = two}), "0;");
+    cluster_kill(k, 3 - id); /* the topic waits for it */
+    cluster_run(k, 10000);
+    assert_int_equal(cluster_change(k, METASTORE_CREATE, "/admin/delete_topics/t", NULL), 0);
+    for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++) {
+        assert_int_equal(cluster_change(k, METASTORE_CREATE, paths[i], NULL), 0);
+    }
+    cluster_start(k, 3 - id);
+    assert_string_equal(cluster_await(k, "/brokers/topics/", ""), "");
+    assert_string_equal(cluster_node(k, "/config/topics/"), "");
+    assert_string_equal(cluster_node(k, "/admin/delete_topics/"), "");
+    assert_null(strstr(cluster_text(&k->log), "gives up"));
+    cluster_free(k);
+}
+
 static void lost_answers_do_not_stop_it(void **state)
 {
     (void)state;
@@ -62,6 +93,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(many_partitions_and_foreign_nodes_go),
+        cmocka_unit_test(nodes_at_any_depth_go),
         cmocka_unit_test(lost_answers_do_not_stop_it),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
