@@ -52,6 +52,7 @@ class Server:
         self.process = None
         self.is_paused = False
         self.fault_dir = None
+        self.variables = {}  # of the environment, beside ours
         listeners = settings.pop("listeners", "PLAINTEXT://127.0.0.1:%d")  # %d: the port that clients are told
         self.settings = {**SETTINGS, "zookeeper.connect": connect, "log.dirs": ",".join(self.log_dirs),
                          "listeners": listeners % port}
@@ -76,7 +77,9 @@ class Server:
     def start(self, *options):
         """Only while it is down. The log is that of this start alone."""
         assert self.process is None
-        variables = {**os.environ, "KLAMM_FAULT_DIR": self.fault_dir} if self.fault_dir else None
+        variables = {**os.environ, **self.variables}
+        if self.fault_dir:
+            variables["KLAMM_FAULT_DIR"] = self.fault_dir
         with open(self.log_path, "w", encoding="utf-8") as log:
             self.process = subprocess.Popen([KLAMM, "server", "--config", self.config, *options],
                                             stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=variables)

@@ -11,6 +11,7 @@
 
 #include <stdlib.h>
 
+#define AHEAD_MAX_MS     ((int64_t)7 * 24 * 3600 * 1000) /* by the clock of an earlier controller */
 #define GROUP_PARTITIONS 5000
 #define BY               "by " /* principal, line end, client id */
 
@@ -114,8 +115,8 @@ static int64_t number_take(const char **text)
 static void start_restore(struct controller_start *start, const char *text)
 {
     int64_t started_ms = number_take(&text);
-    if (started_ms < 0 || started_ms > start->started_ms) {
-        return; /* it was seen to run before that */
+    if (started_ms < 0 || started_ms > start->started_ms + AHEAD_MAX_MS) {
+        return; /* no clock is that wrong */
     }
     start->started_ms = started_ms;
     while (*text == ' ') {

@@ -74,6 +74,29 @@ static void a_move_that_begins_anew_is_young(void **state)
     moving_end(&m);
 }
 
+/* The clock of the controller that saw it begin may be hours ahead. One a year ahead is a fault. */
+static void a_start_by_a_clock_ahead_is_kept(void **state)
+{
+    (void)state;
+    static const int64_t hour_ms = 3600000;
+    struct moving m;
+    moving_start(&m, 6, 64);
+    int64_t started_ms = moving_look(&m)->started_ms;
+    cluster_run(m.k, 3000);
+    for (int32_t i = 0; i < 2; i++) {
+        int64_t ahead_ms = started_ms + (i == 0 ? 13 : 365 * 24) * hour_ms;
+        char *content =
+            xasprintf("{\"version\":1,\"config\":{\"0\":\"%lld\"}}", (long long)ahead_ms);
+        assert_int_equal(cluster_change(m.k, METASTORE_SET, "/klamm/moves/t:0", content), 0);
+        moving_change_controller(&m);
+        assert_int_equal(moving_look(&m)->started_ms == ahead_ms, i == 0);
+        cluster_run(m.k, 3000);
+        assert_int_equal(strcmp(cluster_node(m.k, "/klamm/moves/t:0"), content) == 0, i == 0);
+        free(content);
+    }
+    moving_end(&m);
+}
+
 /* Somebody removes the node, or writes what nobody can read. */
 static void damage_from_outside_is_written_over(void **state)
 {
@@ -127,6 +150,7 @@ int main(void)
         cmocka_unit_test(s23_a_new_controller_knows_when_it_began),
         cmocka_unit_test(s15_a_new_controller_knows_what_a_dead_target_has),
         cmocka_unit_test(a_move_that_begins_anew_is_young),
+        cmocka_unit_test(a_start_by_a_clock_ahead_is_kept),
         cmocka_unit_test(damage_from_outside_is_written_over),
         cmocka_unit_test(a_node_that_vanished_is_made_again),
     };
