@@ -344,7 +344,8 @@ struct klamm_queued {
     const char *topic;
     int32_t partition;
     struct klamm_ids target;
-    const char *job; /* "" = none */
+    struct klamm_ids original; /* between two steps: the list before the first one; else empty */
+    const char *job;           /* "" = none */
     bool is_paused;
     int8_t reason;
     int64_t since_ms; /* since 1970; 0 = unknown */

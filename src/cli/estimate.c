@@ -123,26 +123,35 @@ static int64_t write_rate(const struct cli_estimate_input *in, const struct chan
     return is_known ? (after - before) * 1000 / in->elapsed_ms : -1;
 }
 
+bool cli_estimate_put_slow(struct buf *text, const struct klamm_partition_ref *ref, int64_t written,
+                           int64_t copies, int64_t rate)
+{
+    if (rate < 0 || copies == 0 || written <= 0 || written <= rate / copies) {
+        return false;
+    }
+    buf_putf(text, "%s-%" PRId32 " will not converge: incoming ", ref->topic, ref->partition);
+    cli_text_put_bytes(text, written);
+    buf_put_str(text, "/s");
+    if (copies > 1) {
+        buf_putf(text, " for each of %" PRId64 " new replicas", copies);
+    }
+    buf_put_str(text, " over limit ");
+    cli_text_put_bytes(text, rate);
+    buf_put_str(text, "/s; the rate can be raised while it moves");
+    return true;
+}
+
 static void warn_of_rate(struct cli_estimate *e, const struct cli_estimate_input *in,
                          const struct change *c, int32_t copies)
 {
-    int64_t written = write_rate(in, c);
-    int64_t senders = in->is_one_at_a_time ? 1 : copies;
-    if (in->rate < 0 || copies == 0 || written <= 0 || written <= in->rate / senders) {
-        return;
-    }
     struct buf text;
     buf_init(&text);
-    buf_putf(&text, "%s-%" PRId32 " will not converge: incoming ", c->ref.topic, c->ref.partition);
-    cli_text_put_bytes(&text, written);
-    buf_put_str(&text, "/s");
-    if (senders > 1) {
-        buf_putf(&text, " for each of %" PRId64 " new replicas", senders);
+    if (cli_estimate_put_slow(&text, &c->ref, write_rate(in, c), in->is_one_at_a_time ? 1 : copies,
+                              in->rate)) {
+        warn(e, &text);
+    } else {
+        buf_deinit(&text);
     }
-    buf_put_str(&text, " over limit ");
-    cli_text_put_bytes(&text, in->rate);
-    buf_put_str(&text, "/s; the rate can be raised while it moves");
-    warn(e, &text);
 }
 
 static void add_leader(struct cli_estimate *e, const struct cli_estimate_input *in,
@@ -272,15 +281,24 @@ static void warn_of_broker(struct cli_estimate *e, const struct cli_estimate_inp
     }
 }
 
+bool cli_estimate_put_low(struct buf *text, int64_t rate)
+{
+    bool is_low = rate >= 0 && rate < CLI_ESTIMATE_RATE_LOW;
+    if (is_low) {
+        buf_putf(text, "the rate is only %" PRId64 " bytes a second; 50MB means 50000000", rate);
+    }
+    return is_low;
+}
+
 static void warn_of_low_rate(struct cli_estimate *e, int64_t rate)
 {
-    if (rate < 0 || rate >= CLI_ESTIMATE_RATE_LOW) {
-        return;
-    }
     struct buf text;
     buf_init(&text);
-    buf_putf(&text, "the rate is only %" PRId64 " bytes a second; 50MB means 50000000", rate);
-    warn(e, &text);
+    if (cli_estimate_put_low(&text, rate)) {
+        warn(e, &text);
+    } else {
+        buf_deinit(&text);
+    }
 }
 
 struct cli_estimate *cli_estimate_new(const struct cli_estimate_input *input)

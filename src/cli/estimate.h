@@ -64,6 +64,13 @@ void cli_estimate_print(const struct cli_estimate *estimate, int64_t rate,
 /* The same as a JSON object. */
 void cli_estimate_put_json(const struct cli_estimate *estimate, struct buf *out);
 
+/* The warning that a partition does not converge: producers write more than the rate leaves for each of its
+ * copies. False, and nothing put: they do not, or it is not known. */
+bool cli_estimate_put_slow(struct buf *text, const struct klamm_partition_ref *ref, int64_t written,
+                           int64_t copies, int64_t rate);
+/* The warning of a rate that is most likely a slip; the same. */
+bool cli_estimate_put_low(struct buf *text, int64_t rate);
+
 /* The members of a partition without those that a running move brings; in the list's order. Owned by the
  * caller: free((void *)list). */
 struct klamm_ids cli_estimate_origin(struct klamm_ids members, struct klamm_ids arriving);

@@ -7,6 +7,8 @@
 
 #include "base/alloc.h"
 #include "base/check.h"
+#include "cli/disks.h"
+#include "cli/estimate.h"
 #include "cli/moves.h"
 #include "cli/text.h"
 
@@ -142,8 +144,27 @@ static int parse_selection(struct selection *s, const struct cli_moves_options *
 
 /* ---- against the cluster ---- */
 
+/* Whether it holds a replica, as one does that is down and shall be left: a queued move tells only where
+ * it leads to. Asks for all topics. */
+static bool holds_replica(struct cli_moves *run, int32_t id)
+{
+    struct klamm_error err = {0};
+    struct klamm_topics *all = NULL;
+    bool is_found = false;
+    if (klamm_describe_topics(run->session->client, NULL, -1, &all, &err) != 0) {
+        return true; /* the controller will say what it thinks of it */
+    }
+    for (int32_t t = 0; !is_found && t < all->count; t++) {
+        for (int32_t p = 0; !is_found && p < all->list[t].partition_count; p++) {
+            is_found = cli_text_ids_has(all->list[t].partitions[p].replicas, id);
+        }
+    }
+    klamm_topics_free(all);
+    return is_found;
+}
+
 /* A broker may be down; then it shows in what goes to it or from it. */
-static bool is_known_broker(const struct cli_moves *run, int32_t id)
+static bool is_known_broker(struct cli_moves *run, int32_t id)
 {
     bool is_known = false;
     for (int32_t i = 0; i < run->cluster->broker_count; i++) {
@@ -155,7 +176,7 @@ static bool is_known_broker(const struct cli_moves *run, int32_t id)
     for (int32_t i = 0; !is_known && i < run->moves->queued_count; i++) {
         is_known = cli_text_ids_has(run->moves->queued[i].target, id);
     }
-    return is_known;
+    return is_known || (run->moves->queued_count > 0 && holds_replica(run, id));
 }
 
 static bool is_open(const struct klamm_job *job)
@@ -486,6 +507,46 @@ static int set_jobs(struct cli_moves *run, struct klamm_alter *alter)
     return exit_code;
 }
 
+static void put_warning(struct cli_moves *run, struct buf *text)
+{
+    buf_putf(&run->terminal->err, "warning: %.*s\n", SLICE_ARG(buf_slice(text)));
+    buf_deinit(text);
+    buf_init(text);
+}
+
+/* What speaks against the new rate: as the dry run of a submission has it, of what runs now. */
+static void warn_of_rate(struct cli_moves *run, int64_t rate)
+{
+    const struct klamm_moves *moves = run->moves;
+    struct klamm_error err = {0};
+    struct cli_disks disks;
+    struct klamm_partition_ref *refs = xalloc((size_t)MAX(moves->count, 1) * sizeof *refs);
+    struct klamm_partition_refs all = {refs, 0};
+    struct buf text;
+    buf_init(&text);
+    if (cli_estimate_put_low(&text, rate)) {
+        put_warning(run, &text);
+    }
+    for (int32_t i = 0; i < moves->count; i++) {
+        refs[i] = (struct klamm_partition_ref){moves->list[i].topic, moves->list[i].partition};
+    }
+    all.count = moves->count;
+    int code = cli_disks_read(run->session->client, run->cluster, &all, &disks, &err);
+    for (int32_t i = 0; code == 0 && i < moves->count; i++) {
+        const struct klamm_move *move = &moves->list[i];
+        bool is_chosen = run->options.job == NULL ? move->job[0] != '\0'
+                                                  : strcmp(move->job, run->options.job) == 0;
+        if (is_chosen &&
+            cli_estimate_put_slow(&text, &refs[i], cli_disks_write_rate(&disks, &refs[i]),
+                                  move->arrival_count, rate)) {
+            put_warning(run, &text);
+        }
+    }
+    cli_disks_deinit(&disks);
+    buf_deinit(&text);
+    free(refs);
+}
+
 int cli_moves_set(struct cli_moves *run)
 {
     struct klamm_error err = {0};
@@ -510,5 +571,11 @@ int cli_moves_set(struct cli_moves *run)
         return CLI_EXIT_FAILED;
     }
     exit_code = check_known(run, &none);
-    return exit_code == CLI_EXIT_OK ? set_jobs(run, &alter) : exit_code;
+    if (exit_code == CLI_EXIT_OK) {
+        exit_code = set_jobs(run, &alter);
+    }
+    if (exit_code == CLI_EXIT_OK && options->throttle != NULL && alter.rate > 0) {
+        warn_of_rate(run, alter.rate);
+    }
+    return exit_code;
 }

@@ -132,6 +132,21 @@ static void check_log_dirs(struct cli_moves_start *start, const struct cli_plan_
     }
 }
 
+/* Takes out the entries whose partition is no more; a warning has told each. */
+static void drop_gone(struct cli_moves_start *start)
+{
+    struct cli_plan *plan = start->plan;
+    int32_t kept = 0;
+    for (int32_t i = 0; i < plan->count; i++) {
+        const struct cli_plan_entry *entry = &plan->entries[i];
+        if (cli_topics_find_partition(start->topics, entry->topic, entry->partition) != NULL) {
+            plan->entries[kept++] = *entry;
+        }
+    }
+    start->gone_count = plan->count - kept;
+    plan->count = kept;
+}
+
 static struct cli_plan_rules rules_of(const struct cli_moves_start *start)
 {
     const struct cli_moves_options *options = &start->run->options;
@@ -177,6 +192,9 @@ static int check_with_cluster(struct cli_moves_start *start, const struct cli_pl
                                  .down = start->down};
     cli_plan_check(start->plan, rules, &view, &start->faults);
     check_log_dirs(start, rules);
+    if (rules->purpose == CLI_PLAN_UNDO && start->faults.error_count == 0) {
+        drop_gone(start);
+    }
     return 0;
 }
 
@@ -266,6 +284,10 @@ struct klamm_ids cli_moves_start_origin(const struct cli_moves_start *start,
     struct klamm_ids none = {NULL, 0};
     if (move != NULL && move->original.count > 0) {
         return cli_estimate_origin(move->original, none);
+    }
+    const struct klamm_queued *queued = cli_moves_waiting(start->run, &ref);
+    if (move == NULL && queued != NULL && queued->original.count > 0) {
+        return cli_estimate_origin(queued->original, none);
     }
     return cli_estimate_origin(now->replicas, move == NULL ? none : move->adding);
 }

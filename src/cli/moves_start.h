@@ -25,6 +25,8 @@ struct cli_moves_start {
     struct cli_estimate *estimate;
     struct klamm_target *targets; /* what is to be sent; borrows from the plan */
     int32_t target_count;
+    int32_t
+        gone_count;   /* entries whose partition is no more: left out of the plan (CLI_PLAN_UNDO) */
     bool is_doubtful; /* something was sent, and nobody knows whether it was accepted */
 };
 

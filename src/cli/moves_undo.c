@@ -110,6 +110,7 @@ static int undo_file(struct cli_moves *run)
     struct cli_moves_start start;
     struct cancels cancels = {NULL, 0};
     cli_moves_start_init(&start, run, run->operands.list[0]);
+    start.purpose = CLI_PLAN_UNDO;
     run->options.allows_factor_change = true; /* the way back of a move that changed it */
     int exit_code = cli_moves_start_check(&start);
     if (exit_code == CLI_EXIT_OK && !run->moves->is_klamm &&
@@ -125,6 +126,9 @@ static int undo_file(struct cli_moves *run)
     if (run->options.watches && exit_code == CLI_EXIT_OK && !run->options.is_dry_run) {
         cli_terminal_flush(run->terminal);
         exit_code = cli_moves_watch_plan(run, start.plan);
+    }
+    if (start.gone_count > 0 && exit_code == CLI_EXIT_OK && !run->options.is_dry_run) {
+        exit_code = CLI_EXIT_FAILED; /* not all that the file has could be gone back to */
     }
     free(cancels.list);
     cli_moves_start_deinit(&start);

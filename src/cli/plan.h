@@ -20,6 +20,7 @@ enum cli_plan_purpose {
     CLI_PLAN_EXECUTE,
     CLI_PLAN_VERIFY, /* lists may be empty or repeat: nothing is done with them */
     CLI_PLAN_CANCEL, /* the same */
+    CLI_PLAN_UNDO,   /* as EXECUTE; but what is gone since the file was written is left out */
 };
 
 struct cli_plan_rules {

@@ -21,8 +21,10 @@ enum cli_severity cli_plan_severity(const struct cli_plan_rules *rules, enum cli
         is_error = rules->is_strict && !rules->allows_factor_change;
     } else if (kind == CLI_FAULT_BROKER_DOWN) {
         is_error = !rules->allows_down_targets;
-    } else if (kind >= CLI_FAULT_LIST_EMPTY) {
+    } else if (kind == CLI_FAULT_TOPIC_UNKNOWN || kind == CLI_FAULT_PARTITION_UNKNOWN) {
         is_error = rules->purpose == CLI_PLAN_EXECUTE;
+    } else if (kind >= CLI_FAULT_LIST_EMPTY) {
+        is_error = rules->purpose == CLI_PLAN_EXECUTE || rules->purpose == CLI_PLAN_UNDO;
     }
     return is_error ? CLI_SEVERITY_ERROR : CLI_SEVERITY_WARNING;
 }
@@ -50,7 +52,8 @@ static void check_broker(const struct cli_plan_rules *rules, const struct cli_pl
 {
     const struct klamm_cluster *cluster = view->cluster;
     struct cli_fault fault = *at;
-    if (cli_text_ids_has(view->down, (int32_t)at->value)) {
+    bool was_known = rules->purpose == CLI_PLAN_UNDO; /* it held a replica when the file was made */
+    if (was_known || cli_text_ids_has(view->down, (int32_t)at->value)) {
         fault.kind = CLI_FAULT_BROKER_DOWN;
         fault.severity = cli_plan_severity(rules, fault.kind);
         cli_faults_add(faults, &fault, "broker %" PRId64 " is down: the move would wait for it%s",
@@ -117,6 +120,7 @@ static void check_entry(struct cli_plan *plan, const struct cli_plan_entry *entr
         if (topic == NULL || topic->code == 3) {
             cli_faults_add(faults, &fault, "Topic %s not found", entry->topic);
         } else {
+            fault.severity = CLI_SEVERITY_ERROR; /* it may be there */
             cli_faults_add(faults, &fault, "Topic %s: %s", entry->topic,
                            klamm_code_name(topic->code));
         }

@@ -128,6 +128,8 @@ static void make_queued(struct klamm_memory *memory,
                 .topic = name,
                 .partition = row->partition_index,
                 .target = client_memory_ids(memory, row->target, row->target_count),
+                .original =
+                    client_memory_ids(memory, row->original_replicas, row->original_replicas_count),
                 .job = client_memory_text(memory, row->job),
                 .is_paused = row->state == KLAMM_JOB_PAUSED,
                 .reason = row->reason,

@@ -297,11 +297,12 @@ struct moves_view {
     const struct model_job *job; /* NULL: started by a stock Alter, not ours */
     enum moves_state state;      /* QUEUED, RUNNING, PAUSED */
     bool is_begun;               /* it is in the topic znode: a move that runs, perhaps paused */
-    const struct ids *target;    /* of the job: of its last step. NULL without a job */
-    const struct ids *original;  /* as target */
-    int64_t started_ms;          /* wall clock; -1 = not yet */
-    int64_t bytes_to_copy;       /* -1 = unknown */
-    int8_t reason;               /* why it does not start, as moves/reason.h has them; 0 = none */
+    bool is_between; /* it waits for its next step: the present list is none to go back to */
+    const struct ids *target;   /* of the job: of its last step. NULL without a job */
+    const struct ids *original; /* as target */
+    int64_t started_ms;         /* wall clock; -1 = not yet */
+    int64_t bytes_to_copy;      /* -1 = unknown */
+    int8_t reason;              /* why it does not start, as moves/reason.h has them; 0 = none */
     int16_t reason_error;
     int64_t since_ms; /* wall clock: of the reason, or of the state */
 };

@@ -34,6 +34,7 @@ static struct moves_view view_of(const struct queue_move *v)
                  : is_running ? MOVES_RUNNING
                               : MOVES_QUEUED,
         .is_begun = is_begun,
+        .is_between = !is_begun && (v->marks & MODEL_JOB_BEGUN) != 0,
         .target = moves_goal(v),
         .original = &v->original,
         .started_ms = v->started_ms,

@@ -132,6 +132,8 @@ bool controller_report_row(const struct moves_view *view, queued_row *row, struc
                         .since_ms = view->since_ms,
                         .bytes_to_copy = view->bytes_to_copy};
     return ids_fill(view->target, &row->target, &row->target_count, a) &&
+           (!view->is_between ||
+            ids_fill(view->original, &row->original_replicas, &row->original_replicas_count, a)) &&
            text_fill(view->job->id, &row->job, a);
 }
 

@@ -124,6 +124,22 @@ static void s38_bad_broker_lists_are_named(void **state)
     assert_int_equal(cli_count(x, WIRE_KEY_ALTER_PARTITION_REASSIGNMENTS), 0);
 }
 
+/* It is down, nothing that runs names it, and what waits shall leave it. */
+static void a_dead_broker_can_be_left(void **state)
+{
+    struct cli_fixture *x = *state;
+    static const int32_t with_dead[] = {1, 2, 9};
+    start_two(x);
+    pthread_mutex_lock(&x->cluster->lock);
+    fake_ids_set(&partition(x, 1)->replicas, with_dead, 3);
+    pthread_mutex_unlock(&x->cluster->lock);
+    cli_run(x, cli_moves_run, "pause --bootstrap-server @B --broker 9");
+    assert_int_equal(x->exit_code, 0);
+    pthread_mutex_lock(&x->cluster->lock);
+    assert_int_equal(x->cluster->last_brokers.list[0], 9);
+    pthread_mutex_unlock(&x->cluster->lock);
+}
+
 static void failures_are_told_one_by_one(void **state)
 {
     struct cli_fixture *x = *state;
@@ -167,6 +183,22 @@ static void settings_of_a_job_change(void **state)
     cli_expect(x, 1, "", "klamm moves set: job j0 has ended\n");
 }
 
+static void a_rate_below_the_writes_is_warned_of(void **state)
+{
+    struct cli_fixture *x = *state;
+    start_two(x);
+    x->cluster->write_rate = 30000;
+    cli_run(x, cli_moves_run, "set --bootstrap-server @B --job j1 --throttle 500");
+    cli_expect(x, 0, "Job j1 is changed.\n",
+               "warning: the rate is only 500 bytes a second; 50MB means 50000000\n"
+               "warning: foo-0 will not converge: incoming 30.0 kB/s for each of 3 new replicas "
+               "over limit 500 B/s; the rate can be raised while it moves\n");
+    cli_run(x, cli_moves_run, "set --bootstrap-server @B --job j2 --throttle 20kB");
+    cli_expect(x, 0, "Job j2 is changed.\n", ""); /* nothing of it runs */
+    cli_run(x, cli_moves_run, "set --bootstrap-server @B --all --throttle 1MB");
+    cli_expect(x, 0, "Job j1 is changed.\nJob j2 is changed.\n", "");
+}
+
 /* A stock controller can cancel; all that moves is named to it, since it selects nothing itself. */
 static void stock_controllers_cancel(void **state)
 {
@@ -190,8 +222,10 @@ int main(void)
         CLI_TEST(jobs_and_brokers_are_selected_by_the_controller),
         CLI_TEST(s04_cancel_tells_idle_from_unknown),
         CLI_TEST(s38_bad_broker_lists_are_named),
+        CLI_TEST(a_dead_broker_can_be_left),
         CLI_TEST(failures_are_told_one_by_one),
         CLI_TEST(settings_of_a_job_change),
+        CLI_TEST(a_rate_below_the_writes_is_warned_of),
         CLI_TEST(stock_controllers_cancel),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

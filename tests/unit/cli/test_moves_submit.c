@@ -128,6 +128,24 @@ static void operator_is_asked(void **state)
     assert_int_equal(cli_count(x, WIRE_KEY_ALTER_PARTITION_REASSIGNMENTS), 1);
 }
 
+/* Between two steps of another job the way back is the list before its first one. */
+static void the_way_back_is_from_before_the_first_step(void **state)
+{
+    struct cli_fixture *x = *state;
+    static const int32_t half[] = {4, 2, 3};
+    static const int32_t first[] = {1, 2, 3};
+    pthread_mutex_lock(&x->cluster->lock);
+    struct fake_partition *p = &x->cluster->topics[0].partitions[1];
+    fake_ids_set(&p->replicas, half, 3);
+    fake_ids_set(&p->queued, far, 3);
+    fake_ids_set(&p->before_steps, first, 3);
+    pthread_mutex_unlock(&x->cluster->lock);
+    cli_plan_file(x, PLAN);
+    cli_run(x, cli_moves_run, "submit @P --bootstrap-server @B --yes");
+    assert_int_equal(x->exit_code, 0);
+    expect_rollback(x, ROLLBACK);
+}
+
 static void rollback_file_is_never_replaced(void **state)
 {
     struct cli_fixture *x = *state;
@@ -222,6 +240,7 @@ int main(void)
         CLI_TEST(rate_is_sent_and_time_is_told),
         CLI_TEST(s13_writes_above_the_rate_are_warned_of),
         CLI_TEST(operator_is_asked),
+        CLI_TEST(the_way_back_is_from_before_the_first_step),
         CLI_TEST(rollback_file_is_never_replaced),
         CLI_TEST(refused_moves_leave_no_rollback_file),
         CLI_TEST(only_what_differs_is_sent),

@@ -52,6 +52,38 @@ static void file_is_gone_back_to(void **state)
     cli_expect(x, 0, "Nothing to undo: all is as the file has it.\n", "");
 }
 
+/* What was deleted since cannot be gone back to; the rest can, and the exit code tells. */
+static void what_is_gone_is_left_out(void **state)
+{
+    struct cli_fixture *x = *state;
+    start_three(x);
+    cli_plan_file(x, "{\"partitions\":[" ENTRY("0", "[1,2,3]") "," ENTRY(
+                         "9", "[1]") ","
+                                     "{\"topic\":\"ghost\",\"partition\":0,\"replicas\":[1]}]}");
+    cli_run(x, cli_moves_run, "undo @P --bootstrap-server @B --yes");
+    assert_int_equal(x->exit_code, 1);
+    cli_expect_part(x->err, ": warning: foo-9: Unable to find partition: ");
+    cli_expect_part(x->err, ": warning: ghost-0: Topic ghost not found\n");
+    cli_expect_part(x->out, "To cancel: 1; to move back: 0\n1 cancelled\n");
+    pthread_mutex_lock(&x->cluster->lock);
+    assert_false(fake_is_open(&x->cluster->topics[0].partitions[0]));
+    pthread_mutex_unlock(&x->cluster->lock);
+}
+
+/* A broker of the file that holds nothing any more is down; it is not a slip. */
+static void a_dead_origin_can_be_waited_for(void **state)
+{
+    struct cli_fixture *x = *state;
+    start_three(x);
+    cli_plan_file(x, "{\"partitions\":[" ENTRY("2", "[1,2,9]") "]}");
+    cli_run(x, cli_moves_run, "undo @P --bootstrap-server @B --yes");
+    assert_int_equal(x->exit_code, 1);
+    cli_expect_part(x->err, "foo-2: broker 9 is down: the move would wait for it");
+    cli_run(x, cli_moves_run, "undo @P --bootstrap-server @B --yes --allow-down-targets");
+    assert_int_equal(x->exit_code, 0);
+    cli_expect_part(x->out, ": 1 move accepted.\n");
+}
+
 /* A cancel would not lead to the file's list: the list is asked for instead. */
 static void other_lists_are_moved_to(void **state)
 {
@@ -114,6 +146,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         CLI_TEST(file_is_gone_back_to),
+        CLI_TEST(what_is_gone_is_left_out),
+        CLI_TEST(a_dead_origin_can_be_waited_for),
         CLI_TEST(other_lists_are_moved_to),
         CLI_TEST(job_is_undone_by_the_controller),
         CLI_TEST(stock_controllers_are_asked_directly),

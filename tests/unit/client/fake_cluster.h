@@ -49,9 +49,10 @@ struct fake_partition {
     int64_t size;    /* bytes on the replicas that are there */
     int64_t arrived; /* bytes on each one that is being added */
     /* What a klamm controller knows besides. */
-    struct fake_ids origin; /* the list before the first move; empty = it does not move */
-    struct fake_ids queued; /* the target of a move that waits; empty = none */
-    char job[64];           /* of the move that runs or waits; "" = none */
+    struct fake_ids origin;       /* the list before the first move; empty = it does not move */
+    struct fake_ids queued;       /* the target of a move that waits; empty = none */
+    struct fake_ids before_steps; /* of one that waits for its next step: the first list */
+    char job[64];                 /* of the move that runs or waits; "" = none */
     bool is_paused;
     int8_t reason;
     int16_t reason_code;

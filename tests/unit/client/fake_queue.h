@@ -245,6 +245,8 @@ static inline void fake_list_queued(struct fake_request *q,
                 out->partition_index = i;
                 out->target = p->queued.list;
                 out->target_count = p->queued.count;
+                out->original_replicas = p->before_steps.list;
+                out->original_replicas_count = p->before_steps.count;
                 out->job = slice_str(p->job);
                 out->state = p->is_paused ? 2 : 0;
                 out->reason = p->is_paused ? 10 : p->reason == 0 ? 1 : p->reason;

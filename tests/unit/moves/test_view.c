@@ -73,6 +73,25 @@ static void jobs_and_moves_are_listed(void **state)
     world_deinit(&w);
 }
 
+/* A move that waits for its next replica tells where it began. */
+static void a_move_between_its_steps_has_its_first_list(void **state)
+{
+    (void)state;
+    struct world w;
+    struct moves_view view;
+    struct moves_request r = world_request(MOVES_ACTION_SUBMIT);
+    r.is_one_at_a_time = true;
+    world_init(&w, 1, world_no_limits);
+    world_submit(&w, 0, 0, (int32_t[]){4, 5, 6}, r);
+    world_broker_set(&w, 5, false); /* the next step waits for it */
+    world_move_end(&w, 0);
+    world_settle(&w);
+    assert_true(moves_find_queued(w.m, slice_str(WORLD_TOPIC), 0, &view));
+    assert_true(view.is_between);
+    assert_int_equal(view.original->list[0], 1);
+    world_deinit(&w);
+}
+
 static void copied_bytes_are_kept_with_the_job(void **state)
 {
     (void)state;
@@ -92,6 +111,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(jobs_and_moves_are_listed),
+        cmocka_unit_test(a_move_between_its_steps_has_its_first_list),
         cmocka_unit_test(copied_bytes_are_kept_with_the_job),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
