@@ -67,17 +67,23 @@ void moves_progress_init(struct moves_progress *m)
 void moves_progress_deinit(struct moves_progress *m)
 {
     free(m->replicas);
+    free(m->staying);
     *m = (struct moves_progress){0};
+}
+
+static struct moves_replica *find_in(struct moves_replica *list, int32_t count, int32_t broker)
+{
+    for (int32_t i = 0; i < count; i++) {
+        if (list[i].broker == broker) {
+            return &list[i];
+        }
+    }
+    return NULL;
 }
 
 static struct moves_replica *replica_find(const struct moves_progress *m, int32_t broker)
 {
-    for (int32_t i = 0; i < m->replica_count; i++) {
-        if (m->replicas[i].broker == broker) {
-            return &m->replicas[i];
-        }
-    }
-    return NULL;
+    return find_in(m->replicas, m->replica_count, broker);
 }
 
 static bool has_same_replicas(const struct moves_progress *m, const struct ids *adding)
@@ -87,6 +93,36 @@ static bool has_same_replicas(const struct moves_progress *m, const struct ids *
         is_same = m->replicas[i].broker == adding->list[i];
     }
     return is_same;
+}
+
+/* Members of the target that do not arrive; what is known of them is kept. Called at each step. */
+static void staying_set(struct moves_progress *m, const struct ids *target)
+{
+    int32_t count = 0;
+    bool is_same = true;
+    for (int32_t i = 0; i < target->count; i++) {
+        if (replica_find(m, target->list[i]) == NULL) {
+            is_same =
+                is_same && count < m->staying_count && m->staying[count].broker == target->list[i];
+            count++;
+        }
+    }
+    if (is_same && count == m->staying_count) {
+        return;
+    }
+    struct moves_replica *staying = xalloc((size_t)(count + 1) * sizeof *staying);
+    count = 0;
+    for (int32_t i = 0; i < target->count; i++) {
+        int32_t broker = target->list[i];
+        const struct moves_replica *known = find_in(m->staying, m->staying_count, broker);
+        if (replica_find(m, broker) == NULL) {
+            staying[count++] =
+                known != NULL ? *known : (struct moves_replica){.broker = broker, .rate = -1};
+        }
+    }
+    free(m->staying);
+    m->staying = staying;
+    m->staying_count = count;
 }
 
 void moves_progress_set(struct moves_progress *m, const struct ids *adding, int32_t leader)
@@ -135,6 +171,11 @@ void moves_progress_heard(struct moves_progress *m, int32_t broker, const struct
         replica->log = log_bound(log, &replica->log);
         replica->copied = MAX(replica->copied, replica->log.size);
         moves_rate_add(&replica->size_rate, replica->log.size, now_ms);
+    }
+    replica = find_in(m->staying, m->staying_count, broker);
+    if (replica != NULL) {
+        replica->has_log = true;
+        replica->log = log_bound(log, &replica->log);
     }
     if (broker == m->leader) {
         m->has_leader_log = true;
@@ -209,6 +250,7 @@ static enum moves_replica_state replica_state(const struct moves_replica *r, boo
         return MOVES_REPLICA_FAILED;
     case MOVES_REASON_PAUSED:
         return MOVES_REPLICA_PAUSED;
+    case MOVES_REASON_STAYING:
     case MOVES_REASON_NONE:
     case MOVES_REASON_SLOT:
     case MOVES_REASON_NO_LEADER:
@@ -243,6 +285,23 @@ static void replica_step(struct moves_progress *m, struct moves_replica *r,
                          : MAX(m->leader_log.log_end - r->log.log_end, 0);
 }
 
+/* A move ends when all of its target is in sync. What only lags is told when nothing else is left to wait for. */
+static void staying_step(const struct moves_progress *m, struct moves_replica *r,
+                         const struct moves_facts *facts, bool is_copied)
+{
+    struct moves_facts own = *facts;
+    own.is_paused = false; /* pauses and the job's limit are for those that arrive */
+    own.limit_rate = -1;
+    struct moves_wait wait = replica_wait(m, r, &own);
+    if (wait.reason == MOVES_REASON_THROTTLED || wait.reason == MOVES_REASON_NO_LEADER) {
+        wait.reason = MOVES_REASON_NONE;
+    }
+    if (wait.reason == MOVES_REASON_NONE && is_copied && !ids_has(facts->isr, r->broker)) {
+        wait.reason = MOVES_REASON_STAYING;
+    }
+    moves_wait_note(&r->wait, wait, facts->wall_ms);
+}
+
 /* What it lacks and what is written meanwhile, at its rate; -1 = never, as far as is known. */
 static int64_t replica_eta(const struct moves_progress *m, const struct moves_replica *r)
 {
@@ -273,18 +332,17 @@ static struct moves_wait own_wait(const struct moves_progress *m, const struct m
     for (int32_t i = 0; i < m->replica_count; i++) {
         is_copied = is_copied && m->replicas[i].state == MOVES_REPLICA_IN_SYNC;
     }
-    for (int32_t i = 0; i < facts->target->count; i++) {
-        int32_t broker = facts->target->list[i];
-        int64_t down_since_ms = facts->down_since(facts->arg, broker);
-        if (down_since_ms != 0 && !ids_has(facts->isr, broker)) {
-            struct moves_wait down = {MOVES_REASON_TARGET_DOWN, 0, down_since_ms};
-            wait = moves_wait_worse(wait, down);
+    for (int32_t i = 0; i < m->staying_count; i++) {
+        staying_step(m, &m->staying[i], facts, is_copied);
+        if (m->staying[i].wait.reason != MOVES_REASON_NONE) {
+            wait = moves_wait_worse(wait, m->staying[i].wait);
         }
     }
-    if (wait.reason == MOVES_REASON_NONE && !facts->has_leader) {
+    bool is_fault = wait.reason != MOVES_REASON_NONE && wait.reason != MOVES_REASON_STAYING;
+    if (!is_fault && !facts->has_leader) {
         return (struct moves_wait){MOVES_REASON_NO_LEADER, 0, 0};
     }
-    if (wait.reason == MOVES_REASON_NONE && is_copied && facts->isr->count < facts->min_insync) {
+    if (!is_fault && is_copied && facts->isr->count < facts->min_insync) {
         return (struct moves_wait){MOVES_REASON_MIN_ISR, 0, 0};
     }
     return wait;
@@ -318,6 +376,7 @@ static struct moves_wait dated(const struct moves_wait *before, struct moves_wai
 
 void moves_progress_step(struct moves_progress *m, const struct moves_facts *facts)
 {
+    staying_set(m, facts->target);
     for (int32_t i = 0; i < m->replica_count; i++) {
         replica_step(m, &m->replicas[i], facts);
     }

@@ -52,7 +52,7 @@ enum moves_replica_state {
     MOVES_REPLICA_PAUSED = 5,
 };
 
-/* One arriving replica. */
+/* One arriving replica, or one that stays. */
 struct moves_replica {
     int32_t broker;
     enum moves_replica_state state;
@@ -94,6 +94,8 @@ struct moves_progress {
     int32_t replica_count;
     int32_t down_count; /* of them, on brokers that are down */
     /* Private. */
+    struct moves_replica *staying; /* members of the target that do not arrive; owned */
+    int32_t staying_count;
     int32_t leader;
     bool has_leader_log;
     struct moves_log leader_log;

@@ -20,6 +20,7 @@ static const char *const texts[] = {
     [MOVES_REASON_MIN_ISR] = "below min ISR",
     [MOVES_REASON_OLD_REPLICAS] = "waiting for old replicas to stop",
     [MOVES_REASON_PAUSED] = "paused",
+    [MOVES_REASON_STAYING] = "waiting for a replica that stays",
 };
 
 static const char *const helps[] = {
@@ -46,6 +47,9 @@ static const char *const helps[] = {
         "Wait: it ends when the new leader answers. Should that one have to "
         "be restarted: `klamm topics describe NAME` names it.",
     [MOVES_REASON_PAUSED] = "`klamm moves resume` lets it go on where it was.",
+    [MOVES_REASON_STAYING] =
+        "Wait until it has caught up: `klamm topics describe NAME` names who is in "
+        "sync. If it stays: the log of its broker tells more.",
 };
 
 /* Higher = to be looked at first. */
@@ -53,7 +57,7 @@ static const int8_t weights[] = {
     [MOVES_REASON_NONE] = 0,         [MOVES_REASON_SLOT] = 1,        [MOVES_REASON_MIN_ISR] = 2,
     [MOVES_REASON_THROTTLED] = 3,    [MOVES_REASON_FETCH_ERROR] = 4, [MOVES_REASON_NO_LEADER] = 5,
     [MOVES_REASON_DIR_OFFLINE] = 6,  [MOVES_REASON_DISK_FULL] = 7,   [MOVES_REASON_TARGET_DOWN] = 8,
-    [MOVES_REASON_OLD_REPLICAS] = 9, [MOVES_REASON_PAUSED] = 10,
+    [MOVES_REASON_OLD_REPLICAS] = 9, [MOVES_REASON_PAUSED] = 10,     [MOVES_REASON_STAYING] = 1,
 };
 
 _Static_assert(ARRAY_LEN(texts) == MOVES_REASON_COUNT, "a text for each reason");

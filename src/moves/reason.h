@@ -20,6 +20,7 @@ enum moves_reason {
     MOVES_REASON_MIN_ISR = 8,      /* too few replicas are in sync */
     MOVES_REASON_OLD_REPLICAS = 9, /* copied; those that leave are being stopped */
     MOVES_REASON_PAUSED = 10,
+    MOVES_REASON_STAYING = 11, /* copied; a replica that stays is not in sync */
     MOVES_REASON_COUNT
 };
 

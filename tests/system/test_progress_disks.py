@@ -9,13 +9,13 @@ import unittest
 from devcluster import DevCluster
 from moves_report import DIR_OFFLINE, DISK_FULL, FAILED
 from moving import SLOW, SMALL, SOME, MovingTest
-from support import BUILD
+from support import BUILD, wait_until
 
 
 class BadDirectory(MovingTest):
     """Broker 2 takes a copy in its second directory, which fails."""
 
-    brokers = 2
+    brokers = 3
 
     @classmethod
     def setUpClass(cls):
@@ -62,6 +62,21 @@ class BadDirectory(MovingTest):
         self.start()
         self.start_moves({("copied", 0): [2]})
         self.check_failed(DISK_FULL)
+
+    def test_a_failed_directory_of_a_replica_that_stays_is_a_reason(self):
+        self.start()
+        self.create("kept", [1, 2])
+        self.produce("kept", SOME, *SMALL)
+        os.rename(self.small, self.small + "-away")
+        with open(self.small, "w", encoding="utf-8"):
+            pass
+        self.produce("kept", SOME, *SMALL)  # 2 cannot store it
+        wait_until("2 to leave the in-sync set", lambda: self.partitions("kept")[0]["isr"] == [1])
+        self.start_moves({("kept", 0): [1, 2, 3]})
+        move = self.wait_reason("kept", DIR_OFFLINE)
+        self.assertEqual(move["eta_ms"], -1)
+        self.wait_move("kept", "all bytes", lambda m: m["copied"] == m["to_copy"] > 0)
+        self.assertEqual(self.move("kept")["reason"], DIR_OFFLINE)
 
 
 if __name__ == "__main__":

@@ -319,14 +319,17 @@ void controller_progress_figures(const struct controller *c, struct controller_f
 
 /* ---- looking ---- */
 
+/* Of those that stay only who is not in sync. */
 static void sizes_want(struct controller *c, const struct control_moving *moving)
 {
     if (moving->leader >= 0) {
         controller_log_dirs_want(c, moving->leader, moving->topic, moving->partition);
     }
-    for (int32_t i = 0; i < moving->adding.count; i++) {
-        if (moving->adding.list[i] != moving->leader) {
-            controller_log_dirs_want(c, moving->adding.list[i], moving->topic, moving->partition);
+    for (int32_t i = 0; i < moving->replicas.count; i++) {
+        int32_t broker = moving->replicas.list[i];
+        bool is_behind = !ids_has(&moving->isr, broker) && !ids_has(&moving->removing, broker);
+        if (broker != moving->leader && (is_behind || ids_has(&moving->adding, broker))) {
+            controller_log_dirs_want(c, broker, moving->topic, moving->partition);
         }
     }
 }

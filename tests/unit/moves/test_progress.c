@@ -148,7 +148,7 @@ static void bytes_rate_and_time_left_are_told(void **state)
     moves_progress_heard(&b.progress, 3, &target, 10000);
     step(&b, 10000);
     assert_int_equal(b.progress.replicas[0].lag_offsets, 4000);
-    set(&b.isr, 1, 3);
+    ids_add(&b.isr, 3);
     step(&b, 11000);
     assert_int_equal(b.progress.copied, 100 * MB);
     assert_int_equal(b.progress.eta_ms, 0);
@@ -314,6 +314,62 @@ static void a_dead_replica_that_stays_is_a_reason_too(void **state)
     bench_deinit(&b);
 }
 
+/* ... and so does one whose directory failed, or that cannot fetch: its broker is registered all the while. */
+static void a_failed_replica_that_stays_is_a_reason_too(void **state)
+{
+    (void)state;
+    struct bench b;
+    bench_init(&b);
+    set(&b.isr, 1, 3);
+    ids_add(&b.offline, 2);
+    hear(&b, 1000, MB, MB);
+    assert_int_equal(b.progress.wait.reason, MOVES_REASON_DIR_OFFLINE);
+    assert_int_equal(b.progress.eta_ms, -1);
+    ids_clear(&b.offline);
+    struct moves_log log = log_of(MB);
+    log.fetch_error = 13;
+    moves_progress_heard(&b.progress, 2, &log, 2000);
+    b.facts.is_paused = true; /* it is not what is paused */
+    step(&b, 2000);
+    step(&b, 3000);
+    assert_int_equal(b.progress.wait.reason, MOVES_REASON_FETCH_ERROR);
+    assert_int_equal(b.progress.wait.error, 13);
+    assert_int_equal(b.progress.wait.since_ms, WALL_MS + 2000);
+    set(&b.target, 3, 4); /* it does not stay any more */
+    ids_add(&b.isr, 4);
+    step(&b, 4000);
+    assert_int_equal(b.progress.wait.reason, MOVES_REASON_NONE);
+    bench_deinit(&b);
+}
+
+/* One that stays and only lags is waited for too: told when nothing else is left to wait for. */
+static void a_replica_that_stays_and_lags_is_told_last(void **state)
+{
+    (void)state;
+    struct bench b;
+    bench_init(&b);
+    set(&b.isr, 1, 0);
+    hear(&b, 1000, 10 * MB, MB);
+    assert_int_equal(b.progress.wait.reason, MOVES_REASON_NONE);
+    set(&b.isr, 1, 3);
+    hear(&b, 2000, 10 * MB, 10 * MB);
+    assert_int_equal(b.progress.wait.reason, MOVES_REASON_STAYING);
+    assert_int_equal(b.progress.eta_ms, -1);
+    b.facts.has_leader = false;
+    step(&b, 3000);
+    assert_int_equal(b.progress.wait.reason, MOVES_REASON_NO_LEADER);
+    b.facts.has_leader = true;
+    b.facts.min_insync = 3;
+    step(&b, 4000);
+    assert_int_equal(b.progress.wait.reason, MOVES_REASON_MIN_ISR);
+    b.facts.min_insync = 1;
+    ids_add(&b.isr, 2);
+    step(&b, 5000);
+    assert_int_equal(b.progress.wait.reason, MOVES_REASON_NONE);
+    assert_int_equal(b.progress.eta_ms, 0);
+    bench_deinit(&b);
+}
+
 /* What brokers tell about themselves: full disk, failed directory, error, limit. */
 static void what_the_target_tells_becomes_the_reason(void **state)
 {
@@ -461,6 +517,8 @@ int main(void)
         cmocka_unit_test(s15_a_dead_target_is_named_with_its_since),
         cmocka_unit_test(what_was_known_is_restored),
         cmocka_unit_test(a_dead_replica_that_stays_is_a_reason_too),
+        cmocka_unit_test(a_failed_replica_that_stays_is_a_reason_too),
+        cmocka_unit_test(a_replica_that_stays_and_lags_is_told_last),
         cmocka_unit_test(what_the_target_tells_becomes_the_reason),
         cmocka_unit_test(what_the_controller_knows_becomes_the_reason),
         cmocka_unit_test(a_new_leader_keeps_what_was_known),

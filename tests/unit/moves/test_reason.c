@@ -37,8 +37,9 @@ static void numbers_and_texts_are_fixed(void **state)
                                            "throttled below the write rate",
                                            "below min ISR",
                                            "waiting for old replicas to stop",
-                                           "paused"};
-    assert_int_equal(MOVES_REASON_COUNT, 11);
+                                           "paused",
+                                           "waiting for a replica that stays"};
+    assert_int_equal(MOVES_REASON_COUNT, 12);
     for (int32_t i = 0; i < MOVES_REASON_COUNT; i++) {
         assert_string_equal(moves_reason_text(i), expected[i]);
         assert_true(i == MOVES_REASON_NONE || strstr(moves_reason_help(i), "`klamm ") != NULL);

@@ -78,8 +78,8 @@ static inline void moving_change_controller(struct moving *m)
     free(epoch);
 }
 
-/* The leader proposes the target for the in-sync set. */
-static inline void moving_join(struct moving *m)
+/* The leader proposes this for the in-sync set. */
+static inline void moving_propose(struct moving *m, const int32_t *isr, int32_t count)
 {
     struct metastore_path path;
     struct model_partition_state stored = {0};
@@ -88,12 +88,11 @@ static inline void moving_join(struct moving *m)
     assert_int_equal(
         metastore_partition_state_decode(slice_str(cluster_node(m->k, path.text)), &stored, &em),
         0);
-    int32_t isr[] = {m->leader, m->stays, m->target};
     struct control_isr_entry entry = {.topic = slice_str("t"),
                                       .leader_epoch = stored.leader_epoch,
                                       .partition_epoch = m->k->stat.version,
                                       .isr = isr,
-                                      .isr_count = 3};
+                                      .isr_count = count};
     struct control_request request = {
         .kind = CONTROL_ALTER_PARTITION,
         .alter_partition = {.broker = m->leader,
@@ -103,6 +102,11 @@ static inline void moving_join(struct moving *m)
     assert_string_equal(cluster_request(m->k, cluster_wait_controller(m->k), &request), "0;");
     assert_int_equal(m->k->reply_error, 0);
     model_partition_state_deinit(&stored);
+}
+
+static inline void moving_join(struct moving *m)
+{
+    moving_propose(m, (int32_t[]){m->leader, m->stays, m->target}, 3);
 }
 
 static inline void moving_told(void *arg, const struct control_reply *reply)

@@ -52,6 +52,29 @@ static void who_has_no_part_is_not_asked(void **state)
     moving_end(&m);
 }
 
+/* The one that stays falls behind: it is asked too, and what it tells is the reason. */
+static void a_replica_that_stays_is_asked_when_it_falls_behind(void **state)
+{
+    (void)state;
+    struct moving m;
+    moving_start(&m, 4, 38);
+    m.k->brokers[m.leader].dirs_size = m.k->brokers[m.target].dirs_size = 100000000;
+    moving_propose(&m, (int32_t[]){m.leader, m.target}, 2);
+    cluster_run(m.k, 3000);
+    const details *d = moving_look(&m);
+    assert_int_equal(d->reason, MOVES_REASON_STAYING);
+    assert_int_equal(d->eta_ms, -1);
+    assert_true(m.k->brokers[m.stays].dirs_count > 0);
+    m.k->brokers[m.stays].dirs_usable = 0;
+    cluster_run(m.k, 3000);
+    assert_int_equal(moving_look(&m)->reason, MOVES_REASON_DISK_FULL);
+    m.k->brokers[m.stays].dirs_usable = (int64_t)1 << 40;
+    moving_join(&m);
+    cluster_run(m.k, 3000);
+    assert_null(moving_look(&m));
+    moving_end(&m);
+}
+
 /* S15: the target dies, and is named with its since; then it returns, and the copy goes on. */
 static void s15_a_dead_target_is_told_within_seconds(void **state)
 {
@@ -187,6 +210,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(bytes_are_told_while_it_copies),
         cmocka_unit_test(who_has_no_part_is_not_asked),
+        cmocka_unit_test(a_replica_that_stays_is_asked_when_it_falls_behind),
         cmocka_unit_test(s15_a_dead_target_is_told_within_seconds),
         cmocka_unit_test(waiting_for_old_replicas_to_stop_is_told),
         cmocka_unit_test(an_unknown_leader_is_told),
