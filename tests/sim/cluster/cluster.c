@@ -12,13 +12,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define START_MS        30000
-#define MISCHIEF_MIN_MS 10000
-#define MISCHIEF_MAX_MS 40000
-#define SETTLE_MS       180000
-#define SETTLE_JOBS_MS  900000 /* a round is ended, and undone job by job */
-#define STEP_MS         100
-#define CREATE_VERSION  5
+#define START_MS         30000
+#define MISCHIEF_MIN_MS  10000
+#define MISCHIEF_MAX_MS  40000
+#define MISCHIEF_JOBS_MS 60000 /* so much longer, for some rounds */
+#define SETTLE_MS        180000
+#define SETTLE_JOBS_MS   900000 /* a round is ended, and undone job by job */
+#define STEP_MS          100
+#define CREATE_VERSION   5
 
 void cluster_fail(struct cluster *c, const char *format, ...)
 {
@@ -265,8 +266,9 @@ bool cluster_run(const struct cluster_options *options)
         cluster_operator_start(c);
         cluster_jobs_start(c);
     }
-    int64_t end_ms =
-        sim_world_now_ms(c->world) + prng_range(c->prng, MISCHIEF_MIN_MS, MISCHIEF_MAX_MS);
+    int64_t end_ms = sim_world_now_ms(c->world) +
+                     prng_range(c->prng, MISCHIEF_MIN_MS, MISCHIEF_MAX_MS) +
+                     (c->jobs.is_there ? MISCHIEF_JOBS_MS : 0);
     while (!cluster_has_failed(c) && sim_world_now_ms(c->world) < end_ms) {
         cluster_step(c);
         cluster_faults_step(c);

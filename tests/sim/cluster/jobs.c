@@ -318,7 +318,7 @@ void cluster_jobs_answered(struct cluster_jobs *j, const struct jobs_outcome *ou
     if (!outcome->is_known || outcome->error != KERR_NONE) {
         client_refresh(j->cluster->client);
     }
-    run_later(j, 20, 800);
+    run_later(j, 10, j->phase == JOBS_WORK ? 300 : 800);
 }
 
 void cluster_jobs_init(struct cluster *c)

@@ -38,7 +38,7 @@ static int32_t draw_partition(struct cluster_jobs *j)
 
 static void draw_submission(struct cluster_jobs *j)
 {
-    static const int64_t rates[] = {MOVES_RATE_KEEP, MOVES_RATE_KEEP, 500, 2000, 20000};
+    static const int64_t rates[] = {MOVES_RATE_KEEP, 200, 500, 2000, 20000};
     struct jobs_ask *ask = &j->ask;
     for (int32_t p = 0; p < j->cluster->partition_count; p++) {
         if (prng_chance(&j->prng, 2, 3)) {
@@ -117,6 +117,7 @@ static void draw_settings(struct cluster_jobs *j)
 static void draw_stock(struct cluster_jobs *j)
 {
     struct jobs_ask *ask = &j->ask;
+    ask->action = MOVES_ACTION_ALTER;
     ask->partitions[ask->count++] = draw_partition(j);
     if (j->has_stock && prng_chance(&j->prng, 1, 2)) {
         draw_target(j, &ask->targets[0]);
@@ -125,21 +126,21 @@ static void draw_stock(struct cluster_jobs *j)
 
 void cluster_jobs_draw(struct cluster_jobs *j)
 {
-    uint64_t dice = prng_below(&j->prng, 20);
-    if (dice < 6) {
+    uint64_t dice = prng_below(&j->prng, 24);
+    if (dice < 7) {
         draw_submission(j);
-    } else if (dice < 8) {
+    } else if (dice < 9) {
         draw_stock(j); /* or a stock cancel */
-    } else if (dice < 11) {
+    } else if (dice < 12) {
         j->ask.action = MOVES_ACTION_PAUSE;
         draw_selection(j);
     } else if (dice < 15) {
         j->ask.action = MOVES_ACTION_RESUME;
         draw_selection(j);
-    } else if (dice < 17) {
+    } else if (dice < 19) {
         j->ask.action = MOVES_ACTION_CANCEL;
         draw_selection(j);
-    } else if (dice < 18) {
+    } else if (dice < 21) {
         j->ask.action = MOVES_ACTION_UNDO;
         draw_selection(j);
     } else {
