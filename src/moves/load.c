@@ -87,6 +87,10 @@ static void attach_moving(struct moves *m, struct queue_place *p, struct queue_m
         ids_move(&v->step, &step);
         p->running = v;
         v->awaits_slots = true;
+        if (v->replaces.count > 0) {
+            ids_clear(&v->replaces); /* it has begun itself */
+            moves_move_changed(m, v);
+        }
         if ((v->marks & MODEL_JOB_BEGUN) != 0) {
             ids_copy(&p->load_base, &v->original); /* from before its first step */
         }

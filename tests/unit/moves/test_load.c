@@ -222,6 +222,46 @@ static void a_role_lost_while_loading(void **state)
     world_deinit(&w);
 }
 
+/* The first step of a job leads to the target of the one whose place it took: stored is only that it may still be
+ * the former one that gets there. */
+static void a_step_to_the_target_of_a_former_job_is_no_end_of_that(void **state)
+{
+    (void)state;
+    struct world w;
+    struct moves_limits limits = {1, -1, -1, -1};
+    struct moves_request r = world_request(MOVES_ACTION_SUBMIT);
+    r.is_one_at_a_time = true;
+    world_init(&w, 2, limits);
+    world_submit(&w, 1, 1, (int32_t[]){5, 2, 3}, world_request(MOVES_ACTION_SUBMIT));
+    world_submit(&w, 0, 0, (int32_t[]){4, 5, 3}, r);
+    world_submit(&w, 0, 0, (int32_t[]){5, 4, 6}, r); /* waits for broker 5 */
+    world_move_end(&w, 0);
+    world_settle(&w);
+    assert_true(world_has_list(&w, 0, 4, 2, 3));
+    world_move_end(&w, 1);
+    while (w.alter_count == 0) {
+        world_write_answer(&w);
+    }
+    world_alter_answer(&w);
+    assert_true(world_is_moving(&w, 0));
+    moves_free(w.m);
+    world_outstanding_free(&w);
+    world_load(&w, limits);
+    world_move_end(&w, 0);
+    assert_true(world_has_list(&w, 0, 4, 5, 3));
+    world_settle(&w);
+    struct moves_request cancel = world_request(MOVES_ACTION_CANCEL);
+    cancel.job = slice_str("job-3");
+    world_ask(&w, &cancel);
+    world_settle(&w);
+    for (int32_t i = 0; i < 5 && world_is_moving(&w, 0); i++) {
+        world_move_end(&w, 0);
+        world_settle(&w);
+    }
+    assert_true(world_has_list(&w, 0, 1, 2, 3));
+    world_deinit(&w);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -235,6 +275,7 @@ int main(void)
         cmocka_unit_test(an_unreadable_piece_is_passed_over),
         cmocka_unit_test(many_moves_are_loaded_in_pieces),
         cmocka_unit_test(a_role_lost_while_loading),
+        cmocka_unit_test(a_step_to_the_target_of_a_former_job_is_no_end_of_that),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
