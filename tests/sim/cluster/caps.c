@@ -191,11 +191,16 @@ void cluster_caps_check(struct cluster *c)
     check_bytes(c, &l);
 }
 
-/* What runs under a new controller beyond the limits has no slots there. */
+/* What runs under a new controller beyond the limits has no slots there. That may be another move than the one
+ * that had none under the former: one that was resumed and waited is not known from those that did not. */
 void cluster_caps_controller(struct cluster *c)
 {
     struct cluster_caps *k = &c->caps;
-    for (int32_t p = 0; k->count > 1 && p < STORED_PARTITIONS_MAX; p++) {
+    bool is_beyond = k->count > 1;
+    for (int32_t p = 0; p < c->partition_count; p++) {
+        is_beyond = is_beyond || (k->is_loose[p] && assignment_is_reassigning(&c->stored.now[p]));
+    }
+    for (int32_t p = 0; is_beyond && p < STORED_PARTITIONS_MAX; p++) {
         k->is_loose[p] = assignment_is_reassigning(&c->stored.now[p]);
     }
 }
