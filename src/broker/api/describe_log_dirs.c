@@ -18,32 +18,26 @@ struct entry {
     struct replicas_log_info info;
 };
 
-/* One partition asked for; the list is sorted. */
-struct wanted {
-    struct slice topic;
-    int32_t partition;
-};
-
 struct listing {
     struct api_request *r;
     bool has_details;
-    bool is_full; /* the directory has no room */
-    const struct wanted *wanted;
-    int32_t wanted_count;  /* -1 = all */
-    struct entry *entries; /* NULL while counting */
+    bool is_full;                          /* the directory has no room */
+    const struct replicas_log_key *wanted; /* sorted, each once */
+    int32_t wanted_count;                  /* -1 = all */
+    struct entry *entries;                 /* NULL while counting */
     int32_t count;
     bool failed;
 };
 
 static int wanted_compare(const void *a, const void *b)
 {
-    const struct wanted *x = a;
-    const struct wanted *y = b;
+    const struct replicas_log_key *x = a;
+    const struct replicas_log_key *y = b;
     int order = slice_compare(x->topic, y->topic);
     return order != 0 ? order : (x->partition > y->partition) - (x->partition < y->partition);
 }
 
-/* The partitions of the request, sorted, so that each hosted one is looked up and not searched. */
+/* The partitions of the request: they are looked up, however many this broker has. */
 static bool wanted_collect(struct listing *listing,
                            const struct wire_describe_log_dirs_request *req)
 {
@@ -55,7 +49,7 @@ static bool wanted_collect(struct listing *listing,
     for (int32_t i = 0; i < req->topics_count; i++) {
         count += req->topics[i].partitions_count;
     }
-    struct wanted *wanted =
+    struct replicas_log_key *wanted =
         count > WIRE_COUNT_MAX ? NULL : api_array(listing->r, (int32_t)count, sizeof *wanted);
     if (wanted == NULL) {
         return false;
@@ -64,34 +58,33 @@ static bool wanted_collect(struct listing *listing,
     for (int32_t i = 0; i < req->topics_count; i++) {
         for (int32_t j = 0; j < req->topics[i].partitions_count; j++) {
             wanted[listing->wanted_count++] =
-                (struct wanted){req->topics[i].topic, req->topics[i].partitions[j]};
+                (struct replicas_log_key){req->topics[i].topic, req->topics[i].partitions[j]};
         }
     }
     qsort(wanted, (size_t)listing->wanted_count, sizeof *wanted, wanted_compare);
+    int32_t kept = 0;
+    for (int32_t i = 0; i < listing->wanted_count; i++) {
+        if (kept == 0 || wanted_compare(&wanted[kept - 1], &wanted[i]) != 0) {
+            wanted[kept++] = wanted[i];
+        }
+    }
+    listing->wanted_count = kept;
     listing->wanted = wanted;
     return true;
-}
-
-static bool is_wanted(const struct listing *listing, const struct replicas_log_info *info)
-{
-    struct wanted key = {slice_str(info->topic), info->partition};
-    if (listing->wanted_count < 0) {
-        return true;
-    }
-    return listing->wanted_count > 0 &&
-           bsearch(&key, listing->wanted, (size_t)listing->wanted_count, sizeof key,
-                   wanted_compare) != NULL;
 }
 
 static void note_log(void *arg, const struct replicas_log_info *info)
 {
     struct listing *listing = arg;
-    if (listing->failed || !is_wanted(listing, info)) {
+    if (listing->failed) {
         return;
     }
     if (listing->entries != NULL) {
         struct entry *entry = &listing->entries[listing->count];
-        entry->topic = arena_str(&listing->r->arena, slice_str(info->topic));
+        const struct entry *last = listing->count == 0 ? NULL : entry - 1;
+        bool is_same = last != NULL && strcmp(last->topic, info->topic) == 0;
+        entry->topic =
+            is_same ? last->topic : arena_str(&listing->r->arena, slice_str(info->topic));
         entry->info = *info;
         listing->failed = entry->topic == NULL;
     }
@@ -172,6 +165,17 @@ static bool fill_topics(struct api_request *r, const struct listing *listing,
     return true;
 }
 
+static void each_log(struct replicas *replicas, int32_t dir, struct listing *listing)
+{
+    listing->count = 0;
+    if (listing->wanted_count < 0) {
+        replicas_each_log(replicas, dir, note_log, listing);
+    }
+    for (int32_t i = 0; i < listing->wanted_count; i++) {
+        replicas_find_log(replicas, dir, &listing->wanted[i], note_log, listing);
+    }
+}
+
 /* wanted: the listing's request part, filled. */
 static bool fill_dir(const struct listing *wanted, int32_t dir,
                      struct wire_describe_log_dirs_response_results *out)
@@ -192,13 +196,12 @@ static bool fill_dir(const struct listing *wanted, int32_t dir,
             return true;
         }
     }
-    replicas_each_log(replicas, dir, note_log, &listing);
+    each_log(replicas, dir, &listing);
     listing.entries = api_array(r, listing.count, sizeof *listing.entries);
     if (listing.entries == NULL) {
         return false;
     }
-    listing.count = 0;
-    replicas_each_log(replicas, dir, note_log, &listing);
+    each_log(replicas, dir, &listing);
     if (listing.failed) {
         return false;
     }

@@ -431,3 +431,14 @@ void replicas_each_log(struct replicas *r, int32_t dir, replicas_log_fn fn, void
         }
     }
 }
+
+void replicas_find_log(struct replicas *r, int32_t dir, const struct replicas_log_key *key,
+                       replicas_log_fn fn, void *arg)
+{
+    struct replicas_partition *p = replicas_partition_find(r, key->topic, key->partition);
+    if (p != NULL && p->dir == dir) {
+        struct replicas_log_info info;
+        log_info(p, &info);
+        fn(arg, &info);
+    }
+}

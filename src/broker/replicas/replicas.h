@@ -433,10 +433,18 @@ struct replicas_log_info {
     int64_t log_end;
 };
 
+struct replicas_log_key {
+    struct slice topic;
+    int32_t partition;
+};
+
 typedef void (*replicas_log_fn)(void *arg, const struct replicas_log_info *info);
 /* Every partition that is placed in one directory, offline or not, in no particular order. fn must not
  * change anything. */
 void replicas_each_log(struct replicas *r, int32_t dir, replicas_log_fn fn, void *arg);
+/* The same for this partition, if it is placed in that directory. */
+void replicas_find_log(struct replicas *r, int32_t dir, const struct replicas_log_key *key,
+                       replicas_log_fn fn, void *arg);
 
 /* A hosted partition that the present controller has not named since we registered: it has no role, or
  * one that an earlier controller, or an earlier life of ours, was told of. */

@@ -71,6 +71,28 @@ static void topics_not_asked_for_are_left_out(void **state)
     bench_stop(&b);
 }
 
+static void a_partition_named_twice_is_listed_once(void **state)
+{
+    (void)state;
+    struct bench b = {0};
+    bench_start(&b, NULL);
+    bench_lead(&b);
+    int32_t partitions[] = {7, 0, 0};
+    struct wire_describe_log_dirs_request_topics topics[] = {
+        {.topic = slice_str("t"), .partitions = partitions, .partitions_count = 3},
+        {.topic = slice_str("other"), .partitions = partitions, .partitions_count = 3},
+        {.topic = slice_str("t"), .partitions = partitions, .partitions_count = 2}};
+    const struct wire_describe_log_dirs_response *resp = describe(&b, 4, topics, 3);
+    assert_int_equal(resp->results[0].topics_count + resp->results[1].topics_count, 1);
+    for (int32_t i = 0; i < 2; i++) {
+        if (resp->results[i].topics_count == 1) {
+            assert_int_equal(resp->results[i].topics[0].partitions_count, 1);
+            assert_int_equal(resp->results[i].topics[0].partitions[0].partition_index, 0);
+        }
+    }
+    bench_stop(&b);
+}
+
 typedef struct wire_describe_log_dirs_response_results_topics_partitions partition_row;
 
 /* The only partition that is listed, asked for with or without details. */
@@ -191,6 +213,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(replicas_are_listed_with_their_size),
         cmocka_unit_test(topics_not_asked_for_are_left_out),
+        cmocka_unit_test(a_partition_named_twice_is_listed_once),
         cmocka_unit_test(details_are_told_to_those_who_ask),
         cmocka_unit_test(what_a_copy_waits_for_is_told),
         cmocka_unit_test(partitions_of_a_full_directory_are_told),
