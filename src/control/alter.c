@@ -142,8 +142,13 @@ bool control_alter_run(struct control *c, struct core_op *op)
     enum kerr error = alter_next(c, op, &next, &note, &em);
     bool is_real = !op->request->body.alter.is_validate_only;
     if (error == KERR_NONE && is_real && control_legacy_yields(c, p)) {
-        assignment_deinit(&next);
-        return true;
+        if (!control_legacy_is_stuck(c)) {
+            assignment_deinit(&next);
+            return true;
+        }
+        error = KERR_UNKNOWN_SERVER_ERROR;
+        (void)errmsg_set(&em, E_REFUSED, "it is still in the plan of moves: %.300s",
+                         c->legacy_hold->why);
     }
     (void)list_pop(&p->ops);
     if (error != KERR_NONE || !is_real) {

@@ -36,6 +36,7 @@ struct control *control_new(const struct control_config *config)
     list_init(&c->legacy_unbound);
     c->legacy_version = -1;
     heap_init(&c->deadlines);
+    heap_init(&c->holds);
     c->next_write_id = 1;
     c->next_send_id = 1;
     c->next_serial = 1;
@@ -61,7 +62,7 @@ static void state_drop(struct control *c)
         free(w);
     }
     c->writes_pending = 0;
-    c->has_block = c->is_block_out = false;
+    c->has_block = c->is_block_out = c->is_block_told = false;
     list_init(&c->block_ops);
     c->is_elected = c->is_active = c->is_resigning = false;
 }
@@ -78,6 +79,7 @@ void control_free(struct control *c)
     state_drop(c);
     control_requests_free_answered(c);
     heap_deinit(&c->deadlines);
+    heap_deinit(&c->holds);
     control_effects_deinit(&unsent);
     free(c);
 }
@@ -158,6 +160,14 @@ struct control_write *control_write_emit(struct control *c, const struct core_wr
     return write;
 }
 
+/* DELETE_DROP: the next entry that comes shows it again. */
+static void drop_failed(struct control *c, const char *message)
+{
+    struct errmsg em;
+    (void)errmsg_set(&em, E_REFUSED, "an entry for no topic cannot be removed: %.300s", message);
+    control_log_add(c, CONTROL_WARNING, em.text);
+}
+
 static void write_done(struct control *c, const struct control_event *event)
 {
     struct core_write *w = NULL;
@@ -180,6 +190,8 @@ static void write_done(struct control *c, const struct control_event *event)
         control_legacy_written(c, w, event);
     } else if (w->topic != NULL) {
         control_topic_written(c, w, event);
+    } else if (event->outcome == CONTROL_FAILED) {
+        drop_failed(c, event->message == NULL ? "a write failed" : event->message);
     }
     ids_deinit(&w->state.isr);
     free(w);
@@ -382,6 +394,7 @@ void control_step(struct control *c, int64_t now_ms, const struct control_event 
     }
     if (c->is_active && !c->is_resigning) {
         control_requests_expire(c);
+        control_holds_release(c);
         work(c);
         control_tell_flush(c);
         control_listings_run(c);
@@ -389,7 +402,9 @@ void control_step(struct control *c, int64_t now_ms, const struct control_event 
     }
     control_requests_flush(c);
     const struct heap_node *deadline = heap_min(&c->deadlines);
-    out->wake_ms = deadline == NULL ? INT64_MAX : deadline->key;
+    const struct heap_node *hold = heap_min(&c->holds);
+    out->wake_ms = MIN(deadline == NULL ? INT64_MAX : deadline->key,
+                       hold == NULL || !c->is_active ? INT64_MAX : hold->key);
     c->out = NULL;
 }
 

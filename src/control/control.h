@@ -322,7 +322,8 @@ enum control_outcome {
     CONTROL_CONFLICT, /* bad version or "exists": the event carries the present value */
     CONTROL_MISSING,  /* the node or its parent is gone */
     CONTROL_FENCED,   /* another controller epoch: resign */
-    CONTROL_FAILED,   /* too large, refused, ...: nothing was changed; message says why */
+    CONTROL_FAILED,   /* too large, refused, ...: nothing was changed; message names the node and
+                         says why. What can do without it is left alone, and tried again later */
 };
 
 /* ---------------------------------------------------------------- requests to brokers */

@@ -48,6 +48,25 @@ struct core_sweep {
     struct core_request *request; /* SHUTDOWN */
 };
 
+/* ---- what is left alone ---- */
+
+enum core_hold_kind {
+    HOLD_PARTITION,
+    HOLD_TOPIC,
+    HOLD_LEGACY,
+};
+
+/* A znode refused to be written; hold.c. */
+struct core_hold {
+    struct heap_node node; /* control.holds, until it is tried again */
+    enum core_hold_kind kind;
+    struct core_partition *partition; /* PARTITION */
+    struct core_topic *topic;         /* TOPIC */
+    int64_t delay_ms;                 /* before the next try */
+    bool is_told;                     /* counted in control.holds_told */
+    char *why;                        /* the first refusal: path and reason; owned */
+};
+
 /* ---- partitions ---- */
 
 /* Where a move stands (reassignment.md section 6). Transitions: reassign.c. */
@@ -110,6 +129,7 @@ struct core_partition {
     uint64_t witness_send; /* ... by this request; 0 = not sent yet */
     bool has_witness_answered;
     struct core_write *write; /* of the state, out */
+    struct core_hold *hold;   /* it cannot be written; NULL = it can, or nobody knows */
     struct core_move *move;
     struct core_legacy *legacy; /* what /admin/reassign_partitions asks for; NULL = nothing */
     struct core_tell *tell;     /* this step's requests to brokers */
@@ -144,12 +164,14 @@ struct core_topic {
     bool is_creating;         /* reserved: the create write is out; not visible yet */
     bool needs_id;            /* the znode has none yet */
     struct core_write *write; /* of the topic znode or its partitions node, out */
-    int32_t writes_pending;   /* of the topic and its partitions */
-    int32_t stateless_count;  /* partitions without state */
-    struct list changes;      /* core_move.change: for the next topic write */
-    struct list writing;      /* core_move.change: in the write that is out */
-    struct list grows;        /* core_op: CreatePartitions; the first may be in the write */
-    struct assignment *grow;  /* partitions that the write adds, or creates the topic with */
+    struct core_hold
+        *hold; /* ... cannot be written, or the topic's nodes not be removed; or NULL */
+    int32_t writes_pending;  /* of the topic and its partitions */
+    int32_t stateless_count; /* partitions without state */
+    struct list changes;     /* core_move.change: for the next topic write */
+    struct list writing;     /* core_move.change: in the write that is out */
+    struct list grows;       /* core_op: CreatePartitions; the first may be in the write */
+    struct assignment *grow; /* partitions that the write adds, or creates the topic with */
     int32_t grow_count;
     /* Until all partitions have a state, and for brokers to be told with it: what it is created with. */
     bool has_settings;
@@ -212,6 +234,7 @@ struct core_write {
     enum core_why why;
     struct core_topic *topic; /* NULL for the producer block, LEGACY and DELETE_DROP */
     struct core_partition *partition;
+    bool had_raise;                     /* STATE_*: the partition's needs_raise before it */
     struct model_partition_state state; /* STATE_*: as it will be stored; version = expected */
     struct model_producer_block block;
     UT_hash_handle hh;
@@ -308,9 +331,13 @@ struct control {
     struct list listings; /* core_request: the first is told in pieces */
     struct list answered; /* freed by the next step */
     struct heap deadlines;
+    struct heap holds; /* core_hold */
+    int32_t holds_told;
+    bool is_more_held_told;
     bool has_block;
     struct model_producer_block block;
     bool is_block_out;
+    bool is_block_told;    /* that it cannot be written */
     struct list block_ops; /* core_op: AllocateProducerIds */
     struct list legacy;    /* core_legacy, in the znode's order */
     struct list legacy_unbound;
@@ -318,6 +345,8 @@ struct control {
     int32_t legacy_refused; /* entries told to be bad */
     bool is_legacy_dirty;
     struct core_write *legacy_write;
+    struct core_hold *legacy_hold;
+    bool is_legacy_delete_refused; /* with legacy_hold: nor can it be deleted */
 };
 
 /* ---- effects.c ---- */
@@ -424,6 +453,20 @@ void control_gone_reset(struct control *c);
 bool control_gone_elect(const struct control *c, const struct core_partition *p,
                         struct model_partition_state *next);
 
+/* ---- hold.c ---- */
+/* A write of it failed; message says why. It is tried again later, each time later than before. */
+void control_hold_partition(struct control *c, struct core_partition *p, const char *message);
+void control_hold_topic(struct control *c, struct core_topic *t, const char *message);
+void control_hold_legacy(struct control *c, const char *message);
+/* It is not to be tried now. */
+bool control_is_held(const struct core_hold *h);
+/* It was written; that is told when the refusal was. Does nothing with NULL there. */
+void control_hold_end(struct control *c, struct core_hold **at);
+/* Its owner goes. */
+void control_hold_free(struct control *c, struct core_hold **at);
+/* Tries again what is due. */
+void control_holds_release(struct control *c);
+
 /* ---- tell.c ---- */
 void control_tell_state(struct control *c, struct core_partition *p, const struct ids *to);
 void control_tell_new(struct control *c, struct core_partition *p, const struct ids *to);
@@ -453,6 +496,8 @@ void control_move_written(struct control *c, struct core_partition *p, enum core
 void control_move_stored(struct control *c, struct core_move *m);
 /* What storing its next list means. */
 enum control_step control_move_step(const struct core_move *m);
+/* A step of it cannot be written now: who waits for it is answered, and it goes on later. */
+void control_move_held(struct control *c, struct core_move *m, const char *message);
 void control_move_store_failed(struct control *c, struct core_move *m, const char *message);
 void control_move_free(struct control *c, struct core_partition *p, enum kerr error);
 /* Starts to drop leaders and ISR members that are not in the list: a controller died before it told
@@ -544,6 +589,8 @@ void control_delete_advance(struct control *c, struct core_topic *t);
 void control_delete_advance_all(struct control *c);
 void control_delete_written(struct control *c, const struct core_write *w,
                             const struct control_event *event);
+/* Its nodes could not be removed: again. */
+void control_delete_retry(struct control *c, struct core_topic *t);
 void control_delete_answer(struct control *c, struct core_partition *p, int32_t broker,
                            int16_t error);
 void control_delete_broker_down(struct control *c, struct core_partition *p, int32_t broker);
@@ -562,12 +609,16 @@ bool control_legacy_bind(struct control *c);
 /* Starts what the znode asks for: at once while no step of another move was made since it was read from
  * the store, else when that move waits. True: look at the partition again. */
 bool control_legacy_run(struct control *c, struct core_partition *p, bool is_waiting);
-/* A request is to move the partition: its entry has to leave first. True: wait. */
+/* A request is to move the partition: its entry has to leave first. True: wait, unless the plan is stuck. */
 bool control_legacy_yields(struct control *c, struct core_partition *p);
 /* The move to the target is over. */
 void control_legacy_finished(struct control *c, struct core_partition *p, const struct ids *target);
+/* Its move could not be stored. */
+void control_legacy_failed(struct control *c, struct core_partition *p, const char *why);
 /* The partition can move no more. */
 void control_legacy_refuse(struct control *c, struct core_partition *p, const char *why);
+/* It can neither be changed nor deleted now. */
+bool control_legacy_is_stuck(const struct control *c);
 void control_legacy_flush(struct control *c);
 void control_legacy_written(struct control *c, struct core_write *w,
                             const struct control_event *event);

@@ -139,6 +139,7 @@ static bool is_reachable(const struct control *c, const struct core_partition *p
 static void remove_start(struct control *c, struct core_topic *t)
 {
     t->deletion = DELETION_REMOVING;
+    control_hold_free(c, &t->hold); /* of a change that is not wanted any more */
     (void)control_write_emit(c, control_write_add(c, CONTROL_WRITE_TOPIC_DELETE, t));
 }
 
@@ -239,9 +240,17 @@ void control_delete_written(struct control *c, const struct core_write *w,
     }
     CHECK(w->kind == CONTROL_WRITE_TOPIC_DELETE);
     if (event->outcome == CONTROL_FAILED) {
-        control_resign(c, message);
+        control_hold_topic(c, t, message);
         return;
     }
+    control_hold_end(c, &t->hold);
     topic_log(c, t, "is deleted");
     control_topic_free(c, t, KERR_UNKNOWN_TOPIC_OR_PARTITION);
+}
+
+void control_delete_retry(struct control *c, struct core_topic *t)
+{
+    if (t->deletion == DELETION_REMOVING) {
+        (void)control_write_emit(c, control_write_add(c, CONTROL_WRITE_TOPIC_DELETE, t));
+    }
 }

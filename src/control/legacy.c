@@ -38,6 +38,8 @@ void control_legacy_reset(struct control *c)
     c->legacy_refused = 0;
     c->is_legacy_dirty = false;
     c->legacy_write = NULL;
+    c->is_legacy_delete_refused = false;
+    control_hold_free(c, &c->legacy_hold);
 }
 
 /* ---- what is asked for ---- */
@@ -221,6 +223,13 @@ void control_legacy_finished(struct control *c, struct core_partition *p, const 
     }
 }
 
+void control_legacy_failed(struct control *c, struct core_partition *p, const char *why)
+{
+    if (p->legacy != NULL && p->legacy->state == LEGACY_ASIDE) {
+        entry_refuse(c, p->legacy, why);
+    }
+}
+
 void control_legacy_refuse(struct control *c, struct core_partition *p, const char *why)
 {
     struct core_legacy *e = p->legacy;
@@ -252,9 +261,27 @@ static struct control_legacy *plan_compose(struct control *c)
     return plan;
 }
 
+static bool has_nothing_left(const struct control *c)
+{
+    const struct list_node *n = NULL;
+    list_foreach (n, &c->legacy) {
+        if (CONTAINER_OF(n, struct core_legacy, link)->state < LEGACY_LEAVING) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Who may not write the znode may be able to delete it. */
+bool control_legacy_is_stuck(const struct control *c)
+{
+    return control_is_held(c->legacy_hold) && (!has_nothing_left(c) || c->is_legacy_delete_refused);
+}
+
 void control_legacy_flush(struct control *c)
 {
-    if (!c->is_legacy_dirty || c->legacy_write != NULL || !list_is_empty(&c->legacy_unbound)) {
+    if (!c->is_legacy_dirty || c->legacy_write != NULL || !list_is_empty(&c->legacy_unbound) ||
+        control_legacy_is_stuck(c)) {
         return;
     }
     c->is_legacy_dirty = false;
@@ -263,6 +290,26 @@ void control_legacy_flush(struct control *c)
     struct control_write *write = control_write_emit(c, c->legacy_write);
     write->legacy = plan;
     write->steps = 1U << CONTROL_STEP_LEGACY;
+}
+
+/* Nothing was stored: what the write left out is still in the znode. */
+static void out_failed(struct control *c, const char *message)
+{
+    struct list_node *n = NULL;
+    bool is_delete = true;
+    list_foreach (n, &c->legacy) {
+        struct core_legacy *e = CONTAINER_OF(n, struct core_legacy, link);
+        is_delete &= e->state == LEGACY_OUT;
+        if (e->state == LEGACY_OUT) {
+            e->state = LEGACY_LEAVING;
+        }
+        if (e->partition != NULL) {
+            control_partition_ready(c, e->partition); /* a request that waits for it has to know */
+        }
+    }
+    c->is_legacy_dirty = true;
+    c->is_legacy_delete_refused = is_delete;
+    control_hold_legacy(c, message);
 }
 
 static void out_over(struct control *c)
@@ -336,6 +383,7 @@ void control_legacy_written(struct control *c, struct core_write *w,
     c->legacy_write = NULL;
     switch (event->outcome) {
     case CONTROL_WRITTEN:
+        control_hold_end(c, &c->legacy_hold);
         c->legacy_version = event->version;
         out_over(c);
         break;
@@ -346,7 +394,7 @@ void control_legacy_written(struct control *c, struct core_write *w,
         entries_forget(c);
         break;
     case CONTROL_FAILED:
-        control_resign(c, event->message == NULL ? "a write failed" : event->message);
+        out_failed(c, event->message);
         break;
     case CONTROL_FENCED:
     default:

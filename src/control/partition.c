@@ -41,9 +41,23 @@ static void ops_fail(struct control *c, struct core_partition *p, enum kerr erro
     }
 }
 
+/* Whoever waits for the partition is told why it is left alone. */
+static void held_answer(struct control *c, struct core_partition *p)
+{
+    struct list_node *n = NULL;
+    while ((n = list_pop(&p->ops)) != NULL) {
+        control_op_fail(c, CONTAINER_OF(n, struct core_op, link), KERR_UNKNOWN_SERVER_ERROR,
+                        p->hold->why);
+    }
+    if (p->move != NULL) {
+        control_move_held(c, p->move, p->hold->why);
+    }
+}
+
 void control_partition_free(struct control *c, struct core_partition *p, enum kerr error)
 {
     ops_fail(c, p, error);
+    control_hold_free(c, &p->hold);
     control_move_free(c, p, error);
     control_legacy_refuse(c, p, "the topic is gone");
     control_tell_drop(c, p);
@@ -104,10 +118,11 @@ void control_partition_write(struct control *c, struct core_partition *p, enum c
                              struct model_partition_state *next)
 {
     CHECK(p->write == NULL);
-    p->witness = -1;
-    p->needs_raise = false;
     struct core_write *w = control_write_add(
         c, p->has_state ? CONTROL_WRITE_STATE_SET : CONTROL_WRITE_STATE_CREATE, p->topic);
+    w->had_raise = p->needs_raise;
+    p->witness = -1;
+    p->needs_raise = false;
     w->why = why;
     w->partition = p;
     w->state = *next;
@@ -248,6 +263,15 @@ void control_partition_lose_for_now(struct control *c, struct core_partition *p,
     watch(c, p);
 }
 
+/* Nothing was stored. What asked for it is told, the rest is wanted again when the hold is over. */
+static void failed(struct control *c, struct core_partition *p, const struct core_write *w,
+                   const char *message)
+{
+    p->needs_raise = p->needs_raise || w->had_raise;
+    control_hold_partition(c, p, message);
+    held_answer(c, p);
+}
+
 static void unreadable(struct control *c, struct core_partition *p, const char *message)
 {
     struct errmsg em;
@@ -261,6 +285,9 @@ void control_partition_written(struct control *c, struct core_write *w,
     struct core_partition *p = w->partition;
     CHECK(p->write == w);
     p->write = NULL;
+    if (event->outcome != CONTROL_FAILED) {
+        control_hold_end(c, &p->hold);
+    }
     switch (event->outcome) {
     case CONTROL_WRITTEN:
         model_partition_state_deinit(&p->state);
@@ -282,7 +309,7 @@ void control_partition_written(struct control *c, struct core_write *w,
         missing(c, p, w);
         break;
     case CONTROL_FAILED:
-        control_resign(c, event->message == NULL ? "a write failed" : event->message);
+        failed(c, p, w, event->message);
         break;
     case CONTROL_FENCED:
     default:
@@ -439,7 +466,7 @@ bool control_partition_is_clear_of(const struct control *c, const struct core_pa
     if (p->write != NULL) {
         return false;
     }
-    if (p->is_lost || p->topic->deletion != DELETION_NONE ||
+    if (p->is_lost || control_is_held(p->hold) || p->topic->deletion != DELETION_NONE ||
         (p->state.leader != broker && !ids_has(&p->state.isr, broker))) {
         return true;
     }
@@ -491,6 +518,10 @@ void control_partition_advance(struct control *c, struct core_partition *p)
     }
     if (p->is_lost) {
         ops_fail(c, p, KERR_UNKNOWN_TOPIC_OR_PARTITION);
+    }
+    if (control_is_held(p->hold)) {
+        held_answer(c, p);
+        return;
     }
     while (p->write == NULL && !p->is_lost && !c->is_resigning) {
         if (!p->has_state && state_create(c, p)) {

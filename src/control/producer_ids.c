@@ -56,6 +56,19 @@ static void block_give(struct control *c)
     control_request_done(c, op->request);
 }
 
+/* Who asked for it asks again. */
+static void block_failed(struct control *c, const char *message)
+{
+    struct core_op *op = CONTAINER_OF(list_pop(&c->block_ops), struct core_op, link);
+    control_op_fail(c, op, KERR_UNKNOWN_SERVER_ERROR, message);
+    if (!c->is_block_told) {
+        struct errmsg em;
+        (void)errmsg_set(&em, E_REFUSED, "no block of producer ids can be stored: %s", message);
+        control_log_add(c, CONTROL_WARNING, em.text);
+        c->is_block_told = true;
+    }
+}
+
 void control_block_written(struct control *c, const struct core_write *w,
                            const struct control_event *event)
 {
@@ -64,6 +77,7 @@ void control_block_written(struct control *c, const struct core_write *w,
         c->block = w->block;
         c->block.version = event->version;
         c->has_block = true;
+        c->is_block_told = false;
         block_give(c);
     } else if (event->outcome == CONTROL_CONFLICT && event->conflict_block != NULL) {
         c->block = *event->conflict_block;
@@ -74,8 +88,7 @@ void control_block_written(struct control *c, const struct core_write *w,
     } else if (event->outcome == CONTROL_MISSING) {
         c->has_block = false;
     } else {
-        control_resign(c, event->message == NULL ? "a write failed" : event->message);
-        return;
+        block_failed(c, event->message == NULL ? "a write failed" : event->message);
     }
     block_next(c);
 }

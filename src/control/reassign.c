@@ -198,12 +198,18 @@ void control_move_stored(struct control *c, struct core_move *m)
     control_partition_ready(c, p);
 }
 
+void control_move_held(struct control *c, struct core_move *m, const char *message)
+{
+    answers_set(c, m, KERR_UNKNOWN_SERVER_ERROR, message);
+}
+
 void control_move_store_failed(struct control *c, struct core_move *m, const char *message)
 {
     struct core_partition *p = m->partition;
     CHECK(m->phase == PHASE_ASSIGN);
     m->has_next = false;
     answers_set(c, m, KERR_UNKNOWN_SERVER_ERROR, message);
+    control_legacy_failed(c, p, message);
     if (m->is_fresh) {
         control_move_free(c, p, KERR_UNKNOWN_SERVER_ERROR);
     } else {

@@ -144,6 +144,7 @@ void control_topic_free(struct control *c, struct core_topic *t, enum kerr error
         control_partition_free(c, t->partitions[i], error);
     }
     control_grow_forget(t);
+    control_hold_free(c, &t->hold);
     ops_fail(c, &t->grows, error);
     ops_fail(c, &t->creates, error);
     ops_fail(c, &t->deletes, error);
@@ -298,6 +299,26 @@ static struct uuid id_draw(struct control *c)
     return uuid_from_random(prng_u64(&c->prng), prng_u64(&c->prng));
 }
 
+/* It is not told to brokers before it is stored: the next controller would draw another one. */
+static void id_forget(struct control *c, struct core_topic *t)
+{
+    if (t->needs_id && !uuid_is_zero(t->id)) {
+        HASH_DELETE(hh_id, c->topics_by_id, t);
+        t->id = UUID_ZERO;
+    }
+}
+
+/* Somebody waits for the answer: it is tried at once. */
+static bool has_asker(const struct core_topic *t)
+{
+    const struct list_node *n = NULL;
+    bool is_asked = !list_is_empty(&t->grows);
+    list_foreach (n, &t->changes) {
+        is_asked |= CONTAINER_OF(n, struct core_move, change)->phase == PHASE_ASSIGN;
+    }
+    return is_asked;
+}
+
 static bool has_change(const struct core_topic *t)
 {
     return !list_is_empty(&t->changes) || t->grow != NULL || t->needs_id;
@@ -344,6 +365,9 @@ static void topic_flush(struct control *c, struct core_topic *t)
 {
     if (t->write != NULL || t->is_creating || t->deletion != DELETION_NONE) {
         return; /* looked at again when that is over */
+    }
+    if (control_is_held(t->hold) && (!t->has_partitions_node || !has_asker(t))) {
+        return;
     }
     if (!t->has_partitions_node) {
         t->write = control_write_add(c, CONTROL_WRITE_PARTITIONS_NODE, t);
@@ -422,6 +446,7 @@ static void set_failed(struct control *c, struct core_topic *t, const char *mess
     list_init(&finished);
     struct list_node *n = NULL;
     bool gave_up = control_grow_done(c, t, KERR_UNKNOWN_SERVER_ERROR, message);
+    id_forget(c, t);
     while ((n = list_pop(&t->writing)) != NULL) {
         struct core_move *m = CONTAINER_OF(n, struct core_move, change);
         if (m->phase == PHASE_ASSIGN) {
@@ -435,8 +460,8 @@ static void set_failed(struct control *c, struct core_topic *t, const char *mess
         CONTAINER_OF(n, struct core_move, change)->is_change_out = false;
         list_push_back(&t->changes, n);
     }
-    if (!gave_up) {
-        control_resign(c, message);
+    if (!gave_up || has_change(t)) {
+        control_hold_topic(c, t, message);
     }
     topic_settle(c, t);
 }
@@ -460,6 +485,7 @@ static void set_done(struct control *c, struct core_topic *t, const struct contr
 {
     const char *message = event->message == NULL ? "the topic's node is gone" : event->message;
     if (event->outcome == CONTROL_WRITTEN) {
+        control_hold_end(c, &t->hold);
         set_written(c, t, event->version);
         topic_settle(c, t);
     } else if (event->outcome == CONTROL_CONFLICT) {
@@ -476,13 +502,15 @@ static void partitions_node_done(struct control *c, struct core_topic *t,
                                  const struct control_event *event)
 {
     if (event->outcome == CONTROL_WRITTEN || event->outcome == CONTROL_CONFLICT) {
+        control_hold_end(c, &t->hold);
         t->has_partitions_node = true;
         all_ready(c, t);
         topic_settle(c, t);
     } else if (event->outcome == CONTROL_MISSING) {
         control_topic_free(c, t, KERR_UNKNOWN_TOPIC_OR_PARTITION);
     } else {
-        control_resign(c, event->message == NULL ? "a write failed" : event->message);
+        control_hold_topic(c, t, event->message);
+        topic_settle(c, t);
     }
 }
 

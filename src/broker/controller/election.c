@@ -160,6 +160,11 @@ static void node_created(void *arg, const struct metastore_result *result)
     }
     if (result->err == 0) {
         won(c, epoch, result->op_stats[1].version);
+    } else if (result->err == -E_REFUSED) {
+        trouble_tell(c, result->failed_op == 0
+                            ? "cannot be elected: /controller cannot be created: refused"
+                            : "cannot be elected: /controller_epoch cannot be written: refused");
+        give_up(c);
     } else {
         look(c); /* somebody was faster, or the outcome is unknown */
     }
@@ -194,9 +199,14 @@ static void look_again(void *arg, const struct metastore_result *result)
 {
     struct controller *c = NULL;
     void *item = NULL;
-    (void)result; /* made now, or by somebody else: reading tells */
-    if (controller_pending_end(arg, &c, &item)) {
-        look(c);
+    if (!controller_pending_end(arg, &c, &item)) {
+        return;
+    }
+    if (result->err == -E_REFUSED) {
+        trouble_tell(c, "cannot be elected: /controller_epoch cannot be created: refused");
+        give_up(c);
+    } else {
+        look(c); /* made now, or by somebody else: reading tells */
     }
 }
 

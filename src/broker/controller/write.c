@@ -261,6 +261,19 @@ void controller_write_failed(struct controller *c, uint64_t write_id, const char
                                                .message = message});
 }
 
+/* Takes w, which is in no list: op_index could not be written, or read back. */
+static void write_over_failed(struct controller *c, struct controller_write *w, int32_t op_index,
+                              int err)
+{
+    uint64_t id = w->id;
+    char *message = err == -E_TOO_LARGE
+                        ? xstrdup(TOO_LARGE)
+                        : xasprintf("%s: %s", w->ops[op_index].path, error_name(err));
+    write_free(w);
+    controller_write_failed(c, id, message);
+    free(message);
+}
+
 /* What reading must know of a topic node that we wrote. */
 static void written_note(struct controller *c, const struct controller_write *w, int32_t version)
 {
@@ -368,9 +381,7 @@ static void write_judged(void *arg, const struct metastore_result *result)
     bool is_there = result->err == 0;
     list_remove(&c->writes_judged, &w->link);
     if (!is_there && result->err != -E_NOT_FOUND) {
-        uint64_t id = w->id;
-        write_free(w);
-        controller_write_failed(c, id, error_name(result->err));
+        write_over_failed(c, w, w->primary, result->err);
         return;
     }
     is_there = is_there && !is_another_node(w, result);
@@ -483,10 +494,7 @@ static void write_refused(struct controller *c, struct controller_write *w, int3
     } else if (err == -E_NOT_FOUND) {
         write_over(c, w, CONTROL_MISSING, -1);
     } else {
-        uint64_t id = w->id;
-        bool is_too_large = err == -E_TOO_LARGE;
-        write_free(w);
-        controller_write_failed(c, id, is_too_large ? TOO_LARGE : error_name(err));
+        write_over_failed(c, w, op_index, err);
     }
 }
 

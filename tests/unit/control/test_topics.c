@@ -110,22 +110,6 @@ static void a_triple_that_cannot_be_stored_is_given_up(void **state)
     world_deinit(&w);
 }
 
-static void a_state_that_cannot_be_stored_ends_the_role(void **state)
-{
-    struct world w;
-    (void)state;
-    world_with(&w, 3, "1,2,3");
-    world_kill(&w, 1);
-    struct world_write *k = CONTAINER_OF(list_pop(&w.writes), struct world_write, link);
-    world_event(&w, &(struct control_event){.kind = CONTROL_ON_WRITE_DONE,
-                                            .write_id = k->body.id,
-                                            .outcome = CONTROL_FAILED,
-                                            .message = "broken"});
-    world_write_free(k);
-    assert_true(w.is_resigned);
-    world_deinit(&w);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -134,7 +118,6 @@ int main(void)
         cmocka_unit_test(a_topic_that_appears_gets_states),
         cmocka_unit_test(a_topic_that_vanishes_is_forgotten),
         cmocka_unit_test(a_triple_that_cannot_be_stored_is_given_up),
-        cmocka_unit_test(a_state_that_cannot_be_stored_ends_the_role),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

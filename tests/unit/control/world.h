@@ -100,6 +100,9 @@ struct world {
     struct buf legacy;      /* /admin/reassign_partitions as "t-0 1,2;", an entry each */
     int32_t legacy_version; /* -1 = it is not there */
     int32_t legacy_writes;
+    uint32_t refused_kinds;    /* bits CONTROL_WRITE_...: such writes fail */
+    const char *refused_topic; /* ... of this topic; NULL = any */
+    int32_t refused_count;
     uint64_t next_token;
     struct world_reply reply; /* of the last request that was answered */
     uint64_t reply_token;

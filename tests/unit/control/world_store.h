@@ -196,11 +196,24 @@ static inline void world_legacy_write(struct world *w, struct world_write *k,
 }
 
 /* Carries out the oldest write and fills done. The event may point into read and into the world. */
+static inline bool world_refuses(const struct world *w, const struct world_write *k)
+{
+    return (w->refused_kinds & 1U << k->body.kind) != 0 &&
+           (w->refused_topic == NULL || strcmp(w->refused_topic, k->topic) == 0);
+}
+
 static inline void world_write_carry(struct world *w, struct control_event *done,
                                      struct control_topic_read *read)
 {
     struct world_write *k = CONTAINER_OF(list_pop(&w->writes), struct world_write, link);
     *done = (struct control_event){.kind = CONTROL_ON_WRITE_DONE, .write_id = k->body.id};
+    if (world_refuses(w, k)) {
+        done->outcome = CONTROL_FAILED;
+        done->message = "/node: refused";
+        w->refused_count++;
+        world_write_free(k);
+        return;
+    }
     switch (k->body.kind) {
     case CONTROL_WRITE_STATE_CREATE:
     case CONTROL_WRITE_STATE_SET:

@@ -157,9 +157,38 @@ static void a_broken_controller_node_is_told_once(void **state)
     cluster_free(k);
 }
 
+/* An access list keeps everybody here out; once it does not, one of them is elected. */
+static void a_refused_election_is_told_once_and_goes_on(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *path;
+        const char *line;
+    } rows[] = {
+        {"/", "cannot be elected: /controller cannot be created: refused\n"},
+        {"/controller_epoch", "cannot be elected: /controller_epoch cannot be written: refused\n"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct cluster *k = cluster_new(1, 10 + i);
+        (void)cluster_wait_controller(k);
+        cluster_run(k, 1000);
+        assert_int_equal(cluster_change(k, METASTORE_DELETE, "/controller", NULL), 0);
+        metastore_store_guard(k->store, slice_str(rows[i].path), true);
+        cluster_run(k, 20000);
+        assert_int_equal(cluster_controller(k), 0);
+        const char *first = strstr(cluster_text(&k->log), rows[i].line);
+        assert_non_null(first);
+        assert_null(strstr(first + 1, rows[i].line));
+        metastore_store_guard(k->store, slice_str(rows[i].path), false);
+        assert_int_equal(cluster_wait_controller(k), 1);
+        cluster_free(k);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_refused_election_is_told_once_and_goes_on),
         cmocka_unit_test(of_many_candidates_one_wins),
         cmocka_unit_test(each_term_has_the_next_epoch),
         cmocka_unit_test(a_lost_answer_is_found_out),

@@ -89,11 +89,66 @@ static void lost_answers_do_not_stop_it(void **state)
     }
 }
 
+static bool is_told(void *arg)
+{
+    struct cluster *k = arg;
+    return strstr(cluster_text(&k->log), "is left alone for now: ") != NULL;
+}
+
+/* The topic waits for its nodes; the controller keeps its role, and removes them when it may. */
+static void a_refusal_names_the_node_and_is_tried_again(void **state)
+{
+    (void)state;
+    struct cluster *k = cluster_new(1, 4);
+    int32_t id = cluster_wait_controller(k);
+    cluster_run(k, 1000);
+    int32_t one[] = {1};
+    assert_string_equal(cluster_create(k, id, "t", 2, (struct ids){.count = 1, .list = one}), "0;");
+    struct slice guarded = slice_str("/brokers/topics/t/partitions/1");
+    metastore_store_guard(k->store, guarded, true);
+    assert_string_equal(delete_topic(k, id), "0;");
+    assert_true(sim_world_run(k->world, CLUSTER_PATIENCE_MS, is_told, k));
+    assert_non_null(strstr(cluster_text(&k->log),
+                           "warning: topic t is left alone for now: the nodes of a topic cannot be "
+                           "removed: /brokers/topics/t/partitions/1/state: refused\n"));
+    metastore_store_guard(k->store, guarded, false);
+    assert_string_equal(cluster_await(k, "/brokers/topics/", ""), "");
+    assert_null(strstr(cluster_text(&k->log), "gives up"));
+    cluster_free(k);
+}
+
+/* Somebody nested nodes without end. */
+static void what_is_nested_too_deep_stays(void **state)
+{
+    (void)state;
+    struct cluster *k = cluster_new(1, 5);
+    int32_t id = cluster_wait_controller(k);
+    cluster_run(k, 1000);
+    int32_t one[] = {1};
+    assert_string_equal(cluster_create(k, id, "t", 1, (struct ids){.count = 1, .list = one}), "0;");
+    struct buf path;
+    buf_init(&path);
+    buf_put_str(&path, "/brokers/topics/t");
+    for (int32_t depth = 1; depth <= 17; depth++) {
+        buf_put_str(&path, "/n");
+        assert_int_equal(cluster_change(k, METASTORE_CREATE, cluster_text(&path), NULL), 0);
+    }
+    assert_string_equal(delete_topic(k, id), "0;");
+    assert_true(sim_world_run(k->world, CLUSTER_PATIENCE_MS, is_told, k));
+    assert_non_null(strstr(cluster_text(&k->log), "/n/n: nested too deep\n"));
+    assert_int_equal(cluster_change(k, METASTORE_DELETE, cluster_text(&path), NULL), 0);
+    assert_string_equal(cluster_await(k, "/brokers/topics/", ""), "");
+    buf_deinit(&path);
+    cluster_free(k);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(many_partitions_and_foreign_nodes_go),
         cmocka_unit_test(nodes_at_any_depth_go),
+        cmocka_unit_test(a_refusal_names_the_node_and_is_tried_again),
+        cmocka_unit_test(what_is_nested_too_deep_stays),
         cmocka_unit_test(lost_answers_do_not_stop_it),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -111,6 +111,30 @@ static void a_state_that_cannot_be_read_is_left_alone(void **state)
     cluster_free(k);
 }
 
+/* An access list of somebody else: one partition waits, the role stays, and it heals. */
+static void a_state_that_refuses_is_left_alone_until_it_does_not(void **state)
+{
+    (void)state;
+    struct cluster *k = cluster_new(2, 12);
+    int32_t id = cluster_wait_controller(k);
+    cluster_run(k, 1000);
+    assert_string_equal(cluster_create(k, id, "t", 3, first_two()), "0;");
+    struct slice guarded = slice_str("/brokers/topics/t/partitions/1/state");
+    metastore_store_guard(k->store, guarded, true);
+    assert_string_equal(shrink_all(k, id, 3), "0;-1;0;");
+    assert_non_null(strstr(cluster_text(&k->log),
+                           "warning: t-1 is left alone for now: "
+                           "/brokers/topics/t/partitions/1/state: refused\n"));
+    assert_string_equal(cluster_create(k, id, "u", 1, first_two()), "0;");
+    metastore_store_guard(k->store, guarded, false);
+    cluster_run(k, 5000);
+    assert_non_null(strstr(cluster_text(&k->log), "t-1 is no longer left alone\n"));
+    assert_non_null(strstr(cluster_node(k, "/brokers/topics/t/partitions/1/state"), "\"isr\":[1]"));
+    assert_true(controller_is_active(k->brokers[id].controller));
+    assert_null(strstr(cluster_text(&k->log), "gives up"));
+    cluster_free(k);
+}
+
 static void left_over_settings_are_replaced(void **state)
 {
     (void)state;
@@ -236,6 +260,7 @@ int main(void)
         cmocka_unit_test(a_conflict_does_not_hold_up_the_others),
         cmocka_unit_test(a_state_whose_parent_is_left_over_is_created),
         cmocka_unit_test(a_state_that_cannot_be_read_is_left_alone),
+        cmocka_unit_test(a_state_that_refuses_is_left_alone_until_it_does_not),
         cmocka_unit_test(left_over_settings_are_replaced),
         cmocka_unit_test(a_topic_node_changed_by_others_is_merged),
         cmocka_unit_test(a_node_too_large_is_refused_alone),
