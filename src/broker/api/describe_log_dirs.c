@@ -15,6 +15,7 @@
 /* One hosted partition; its topic is kept in the request's arena. */
 struct entry {
     const char *topic;
+    int32_t dir; /* of one that was asked for */
     struct replicas_log_info info;
 };
 
@@ -24,7 +25,9 @@ struct listing {
     bool is_full;                          /* the directory has no room */
     const struct replicas_log_key *wanted; /* sorted, each once */
     int32_t wanted_count;                  /* -1 = all */
-    struct entry *entries;                 /* NULL while counting */
+    const struct entry *found;             /* of those wanted, in that order */
+    int32_t found_count;
+    struct entry *entries; /* NULL while counting */
     int32_t count;
     bool failed;
 };
@@ -73,22 +76,49 @@ static bool wanted_collect(struct listing *listing,
     return true;
 }
 
+static void entry_add(struct listing *listing, const struct entry *entry)
+{
+    if (listing->entries != NULL) {
+        listing->entries[listing->count] = *entry;
+    }
+    listing->count++;
+}
+
 static void note_log(void *arg, const struct replicas_log_info *info)
 {
     struct listing *listing = arg;
-    if (listing->failed) {
-        return;
+    struct entry entry = {.topic = "", .info = *info};
+    if (listing->entries != NULL && !listing->failed) {
+        entry.topic = arena_str(&listing->r->arena, slice_str(info->topic));
+        listing->failed = entry.topic == NULL;
     }
-    if (listing->entries != NULL) {
-        struct entry *entry = &listing->entries[listing->count];
-        const struct entry *last = listing->count == 0 ? NULL : entry - 1;
-        bool is_same = last != NULL && strcmp(last->topic, info->topic) == 0;
-        entry->topic =
-            is_same ? last->topic : arena_str(&listing->r->arena, slice_str(info->topic));
-        entry->info = *info;
-        listing->failed = entry->topic == NULL;
+    entry_add(listing, &entry);
+}
+
+/* Looks those up that were asked for, each once. */
+static bool wanted_find(struct listing *listing)
+{
+    struct api_request *r = listing->r;
+    struct entry *found = api_array(r, MAX(listing->wanted_count, 0), sizeof *found);
+    const char *topic = NULL;
+    listing->found = found;
+    for (int32_t i = 0; found != NULL && i < listing->wanted_count; i++) {
+        struct entry *entry = &found[listing->found_count];
+        const struct replicas_log_key *key = &listing->wanted[i];
+        entry->dir = replicas_find_log(r->api->parts.replicas, key, &entry->info);
+        if (entry->dir < 0) {
+            continue;
+        }
+        if (topic == NULL || !slice_equal_str(key->topic, topic)) {
+            topic = arena_str(&r->arena, key->topic);
+        }
+        if (topic == NULL) {
+            return false;
+        }
+        entry->topic = topic;
+        listing->found_count++;
     }
-    listing->count++;
+    return found != NULL;
 }
 
 static int entry_compare(const void *a, const void *b)
@@ -171,8 +201,10 @@ static void each_log(struct replicas *replicas, int32_t dir, struct listing *lis
     if (listing->wanted_count < 0) {
         replicas_each_log(replicas, dir, note_log, listing);
     }
-    for (int32_t i = 0; i < listing->wanted_count; i++) {
-        replicas_find_log(replicas, dir, &listing->wanted[i], note_log, listing);
+    for (int32_t i = 0; i < listing->found_count; i++) {
+        if (listing->found[i].dir == dir) {
+            entry_add(listing, &listing->found[i]);
+        }
     }
 }
 
@@ -205,7 +237,9 @@ static bool fill_dir(const struct listing *wanted, int32_t dir,
     if (listing.failed) {
         return false;
     }
-    qsort(listing.entries, (size_t)listing.count, sizeof *listing.entries, entry_compare);
+    if (listing.wanted_count < 0) {
+        qsort(listing.entries, (size_t)listing.count, sizeof *listing.entries, entry_compare);
+    }
     return fill_topics(r, &listing, out);
 }
 
@@ -222,7 +256,7 @@ void api_handle_describe_log_dirs(struct api_request *r, const void *body)
     resp.results_count = replicas_dir_count(r->api->parts.replicas);
     resp.results = api_array(r, resp.results_count, sizeof *resp.results);
     struct listing wanted = {.r = r, .has_details = req->klamm_extensions == 1};
-    bool is_ok = resp.results != NULL && wanted_collect(&wanted, req);
+    bool is_ok = resp.results != NULL && wanted_collect(&wanted, req) && wanted_find(&wanted);
     for (int32_t i = 0; is_ok && i < resp.results_count; i++) {
         is_ok = fill_dir(&wanted, i, &resp.results[i]);
     }

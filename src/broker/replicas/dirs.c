@@ -432,13 +432,13 @@ void replicas_each_log(struct replicas *r, int32_t dir, replicas_log_fn fn, void
     }
 }
 
-void replicas_find_log(struct replicas *r, int32_t dir, const struct replicas_log_key *key,
-                       replicas_log_fn fn, void *arg)
+int32_t replicas_find_log(struct replicas *r, const struct replicas_log_key *key,
+                          struct replicas_log_info *ret_info)
 {
     struct replicas_partition *p = replicas_partition_find(r, key->topic, key->partition);
-    if (p != NULL && p->dir == dir) {
-        struct replicas_log_info info;
-        log_info(p, &info);
-        fn(arg, &info);
+    if (p == NULL) {
+        return -1;
     }
+    log_info(p, ret_info);
+    return p->dir;
 }

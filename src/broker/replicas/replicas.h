@@ -442,9 +442,9 @@ typedef void (*replicas_log_fn)(void *arg, const struct replicas_log_info *info)
 /* Every partition that is placed in one directory, offline or not, in no particular order. fn must not
  * change anything. */
 void replicas_each_log(struct replicas *r, int32_t dir, replicas_log_fn fn, void *arg);
-/* The same for this partition, if it is placed in that directory. */
-void replicas_find_log(struct replicas *r, int32_t dir, const struct replicas_log_key *key,
-                       replicas_log_fn fn, void *arg);
+/* The same of this partition, and its directory; -1 when it is not here. */
+int32_t replicas_find_log(struct replicas *r, const struct replicas_log_key *key,
+                          struct replicas_log_info *ret_info);
 
 /* A hosted partition that the present controller has not named since we registered: it has no role, or
  * one that an earlier controller, or an earlier life of ours, was told of. */
