@@ -9,8 +9,8 @@
 
 #include <stdlib.h>
 
-#define READINGS_MAX 64   /* topics that are read at once */
-#define STATES_MAX   2000 /* and states of partitions: their answers come at once too */
+#define READINGS_MAX 64  /* topics that are read at once */
+#define STATES_MAX   500 /* and states of partitions: their answers come at once too */
 
 enum reading_why {
     READING_LOAD,

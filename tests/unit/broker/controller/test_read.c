@@ -464,7 +464,7 @@ static void very_many_states_are_not_asked_for_at_once(void **state)
     cluster_kill(b.k, id);
     cluster_run(b.k, 100);
     assert_true(sim_world_run(b.k->world, CLUSTER_PATIENCE_MS, has_controller_bounded, &b));
-    assert_int_equal(b.most, 2000);
+    assert_int_equal(b.most, 500);
     struct controller_figures figures;
     controller_figures(b.k->brokers[cluster_controller(b.k)].controller, &figures);
     assert_int_equal(figures.cluster.partitions, 3001);
