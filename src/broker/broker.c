@@ -378,6 +378,11 @@ static void on_id_held(void *arg, const char *text)
     tell(arg, text);
 }
 
+static void on_refused(void *arg, const char *text)
+{
+    tell(arg, text);
+}
+
 static void on_session_failed(void *arg, const char *reason)
 {
     fatal(arg, reason);
@@ -697,6 +702,7 @@ static void session_start(struct broker *b)
         .registered = on_registered,
         .lost = on_lost,
         .held = on_id_held,
+        .refused = on_refused,
         .emptied = on_emptied,
         .failed = on_session_failed,
     };

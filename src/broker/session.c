@@ -10,12 +10,14 @@
 #include "base/buf.h"
 #include "base/check.h"
 #include "base/uuid.h"
+#include "broker/broker.h"
 #include "env/env.h"
 #include "metastore/metastore.h"
 #include "metastore/path.h"
 #include "metastore/znode.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #define RETRY_MS 500
 
@@ -41,6 +43,7 @@ struct broker_session {
     bool is_remade;             /* with cluster_id */
     int64_t give_up_ms;         /* CHECKING, REGISTERING: until then a stranger's node may expire */
     bool is_held_told;          /* that a stranger's node is waited for */
+    char *refused;              /* the path whose refusal was told last; NULL = none */
     struct env_timer retry;
 };
 
@@ -49,6 +52,22 @@ static void root_make(struct broker_session *s);
 static void cluster_read(struct broker_session *s);
 static void node_create(struct broker_session *s);
 static void node_read(struct broker_session *s);
+
+/* An access list is in the way: told, and tried again. */
+static void retry_refused(struct broker_session *s, const char *path, const char *what)
+{
+    if ((s->refused == NULL || strcmp(s->refused, path) != 0) && s->events.refused != NULL) {
+        char *text = xasprintf(BROKER_LOG_WARNING
+                               "%s cannot be %s: refused by its access list; tried again. Is "
+                               "klamm.zookeeper.digest.file right?",
+                               path, what);
+        s->events.refused(s->events.arg, text);
+        free(text);
+    }
+    free(s->refused);
+    s->refused = xstrdup(path);
+    env_timer_start(&s->retry, RETRY_MS);
+}
 
 static void fail(struct broker_session *s, const char *reason)
 {
@@ -88,16 +107,37 @@ static void step_retry(void *arg)
 
 /* ---- base nodes ---- */
 
+static void root_next(struct broker_session *s);
+
+/* Who may not make a node that is there need not. */
+static void root_looked(void *arg, const struct metastore_result *result)
+{
+    struct broker_session *s = arg;
+    if (result->err == 0) {
+        root_next(s);
+    } else if (result->err != -E_SESSION_EXPIRED) {
+        retry_refused(s, metastore_path_roots[s->root], "created");
+    }
+}
+
 static void root_made(void *arg, const struct metastore_result *result)
 {
     struct broker_session *s = arg;
     if (result->err == -E_SESSION_EXPIRED) {
         return;
     }
-    if (result->err < 0 && result->err != -E_EXISTS) {
+    if (result->err == -E_REFUSED) {
+        metastore_exists(s->metastore, slice_str(metastore_path_roots[s->root]), NULL, NULL,
+                         root_looked, s);
+    } else if (result->err < 0 && result->err != -E_EXISTS) {
         retry_later(s);
-        return;
+    } else {
+        root_next(s);
     }
+}
+
+static void root_next(struct broker_session *s)
+{
     s->root++;
     if (s->root < metastore_path_root_count) {
         root_make(s);
@@ -119,7 +159,9 @@ static void root_make(struct broker_session *s)
 static void cluster_created(void *arg, const struct metastore_result *result)
 {
     struct broker_session *s = arg;
-    if (result->err != -E_SESSION_EXPIRED) {
+    if (result->err == -E_REFUSED) {
+        retry_refused(s, METASTORE_CLUSTER_ID, "created");
+    } else if (result->err != -E_SESSION_EXPIRED) {
         cluster_read(s);
     }
 }
@@ -154,6 +196,10 @@ static void cluster_read_done(void *arg, const struct metastore_result *result)
         cluster_create(s);
         return;
     }
+    if (result->err == -E_REFUSED) {
+        retry_refused(s, METASTORE_CLUSTER_ID, "read");
+        return;
+    }
     if (result->err < 0) {
         retry_later(s);
         return;
@@ -184,13 +230,25 @@ static void cluster_read(struct broker_session *s)
 static void registered(struct broker_session *s, int64_t epoch)
 {
     s->step = STEP_REGISTERED;
+    free(s->refused);
+    s->refused = NULL;
     s->events.registered(s->events.arg, epoch);
+}
+
+static void node_refused(struct broker_session *s, const char *what)
+{
+    struct metastore_path path;
+    char *text = slice_dup(metastore_path_broker(&path, s->config.broker->id));
+    retry_refused(s, text, what);
+    free(text);
 }
 
 static void node_removed(void *arg, const struct metastore_result *result)
 {
     struct broker_session *s = arg;
-    if (result->err != -E_SESSION_EXPIRED) {
+    if (result->err == -E_REFUSED) {
+        node_refused(s, "removed");
+    } else if (result->err != -E_SESSION_EXPIRED) {
         node_create(s);
     }
 }
@@ -261,6 +319,8 @@ static void node_read_done(void *arg, const struct metastore_result *result)
     bool is_ours = owner == s->earlier_session_id && owner != 0;
     if (s->step == STEP_CHECKING && (result->err == -E_NOT_FOUND || is_ours)) {
         id_is_free(s);
+    } else if (result->err == -E_REFUSED) {
+        node_refused(s, "read");
     } else if (result->err < 0) {
         retry_later(s);
     } else if (owner == metastore_session_id(s->metastore)) {
@@ -285,6 +345,8 @@ static void node_created(void *arg, const struct metastore_result *result)
     if (result->err == 0) {
         CHECK(result->op_count == 1);
         registered(s, result->op_stats[0].czxid);
+    } else if (result->err == -E_REFUSED) {
+        node_refused(s, "created");
     } else if (result->err != -E_SESSION_EXPIRED) {
         node_read(s);
     }
@@ -393,5 +455,6 @@ void broker_session_free(struct broker_session *s, bool is_clean)
         metastore_abandon(s->metastore);
     }
     free(s->cluster_id);
+    free(s->refused);
     free(s);
 }

@@ -29,6 +29,9 @@ struct broker_session_events {
     /* Another session holds the id, before connected or after register; it is waited for, which the
      * text says. May be NULL. */
     void (*held)(void *arg, const char *text);
+    /* A znode refuses what is needed, as the text says; tried again until it does not. A line for the
+     * log, with the mark of a warning; once for a znode. May be NULL. */
+    void (*refused)(void *arg, const char *text);
     /* The metastore has lost what it knew of the cluster, which was there before; told when that is
      * found, before connected. May be NULL. */
     void (*emptied)(void *arg, const char *cluster_id);

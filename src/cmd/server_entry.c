@@ -27,8 +27,10 @@ struct cmd_server_entry {
     struct metastore *metastore;
     int64_t begun_ms;
     size_t node; /* of sequence_nodes, the next to make */
+    bool is_node_refused;
     bool is_connected;
-    int err; /* what done is told */
+    int trouble; /* what the store answered last, if that kept us; 0 = it did not answer */
+    int err;     /* what done is told */
     int32_t id;
     struct env_timer progress;
     struct env_timer retry;
@@ -59,7 +61,16 @@ static void on_finish(void *arg)
 
 static void on_patience(void *arg)
 {
-    entry_finish(arg, -E_TIMEOUT, -1);
+    struct cmd_server_entry *e = arg;
+    entry_finish(e, e->trouble != 0 ? e->trouble : -E_TIMEOUT, -1);
+}
+
+static void retry_later(struct cmd_server_entry *e, int err)
+{
+    if (err != -E_SESSION_EXPIRED) {
+        e->trouble = err;
+        env_timer_start(&e->retry, RETRY_MS);
+    }
 }
 
 static void on_progress(void *arg)
@@ -77,19 +88,25 @@ static void sequence_written(void *arg, const struct metastore_result *result)
         int64_t id = (int64_t)e->config.reserved_id_max + result->op_stats[0].version;
         bool is_id = id <= INT32_MAX;
         entry_finish(e, is_id ? 0 : -E_OUT_OF_RANGE, is_id ? (int32_t)id : -1);
-    } else if (result->err != -E_SESSION_EXPIRED) {
-        env_timer_start(&e->retry, RETRY_MS);
+    } else if (result->err == -E_REFUSED) {
+        entry_finish(e, -E_REFUSED, -1);
+    } else if (result->err == -E_NOT_FOUND && e->is_node_refused) {
+        entry_finish(e, -E_REFUSED, -1);
+    } else {
+        retry_later(e, result->err);
     }
 }
 
 static void node_made(void *arg, const struct metastore_result *result)
 {
     struct cmd_server_entry *e = arg;
-    if (result->err == 0 || result->err == -E_EXISTS) {
+    e->is_node_refused |= result->err == -E_REFUSED; /* it may be there: writing to it shows */
+    if (result->err == 0 || result->err == -E_EXISTS || result->err == -E_REFUSED ||
+        (result->err == -E_NOT_FOUND && e->is_node_refused)) {
         e->node++;
         entry_step(e);
-    } else if (result->err != -E_SESSION_EXPIRED) {
-        env_timer_start(&e->retry, RETRY_MS);
+    } else {
+        retry_later(e, result->err);
     }
 }
 

@@ -21,8 +21,9 @@ struct cmd_server_entry_config {
     int32_t reserved_id_max; /* generated ids are above it */
     /* Again and again while the metastore cannot be reached. */
     void (*waiting)(void *arg, int64_t waited_ms);
-    /* Once: 0 with the generated id (-1 when none was wanted), or -E_TIMEOUT, -E_OUT_OF_RANGE. It is
-     * the last call; cmd_server_entry_free is fine in it. */
+    /* Once: 0 with the generated id (-1 when none was wanted), or -E_TIMEOUT (no session came about),
+     * -E_OUT_OF_RANGE, -E_REFUSED (an access list: waiting does not help), or what the store said last
+     * when the time was over. It is the last call; cmd_server_entry_free is fine in it. */
     void (*done)(void *arg, int err, int32_t id);
     void *arg;
 };

@@ -12,6 +12,7 @@
 #include "cmd/server_entry.h"
 #include "cmd/server_fault.h"
 #include "env/loop.h"
+#include "metastore/path.h"
 #include "metastore/zookeeper.h"
 
 #include <stdlib.h>
@@ -286,9 +287,16 @@ static void entry_done(void *arg, int err, int32_t id)
     h->entry = NULL;
     if (err == -E_TIMEOUT) {
         SAY(h, ERROR,
-            "ZooKeeper at %s could not be reached within zookeeper.connection.timeout.ms = %lld",
+            "ZooKeeper at %s could not be reached, or not be used, within "
+            "zookeeper.connection.timeout.ms = %lld",
             zookeeper_of(h),
             (long long)number_of(h, CONFIG_BROKER_ZOOKEEPER_CONNECTION_TIMEOUT_MS));
+        host_end(h, 1);
+    } else if (err == -E_REFUSED) {
+        SAY(h, ERROR,
+            "no broker id could be generated: " METASTORE_BROKER_SEQUENCE
+            " cannot be written: refused by its access list. Is klamm.zookeeper.digest.file "
+            "right?");
         host_end(h, 1);
     } else if (err != 0) {
         SAY(h, ERROR, "no broker id could be generated: %s", error_name(err));

@@ -656,6 +656,11 @@ void metastore_store_guard(struct metastore_store *store, struct slice path, boo
     metastore_tree_guard(store->tree, path, is_guarded);
 }
 
+void metastore_store_hide(struct metastore_store *store, struct slice path, bool is_hidden)
+{
+    metastore_tree_hide(store->tree, path, is_hidden);
+}
+
 void metastore_store_delay(struct metastore_store *store, int64_t session_id, int64_t delay_ms)
 {
     struct metastore_session *s = session_find_live(store, session_id);

@@ -65,6 +65,8 @@ void metastore_store_lose_write(struct metastore_store *s, int64_t session_id, b
 /* No session may set the node, nor create or delete its children (-E_REFUSED), until it is called with
  * false. Nothing happens when there is no such node. */
 void metastore_store_guard(struct metastore_store *s, struct slice path, bool is_guarded);
+/* The same, with reading it and listing its children. */
+void metastore_store_hide(struct metastore_store *s, struct slice path, bool is_hidden);
 /* From now on each answer and event of the session leaves delay_ms late, in order; 0 = at once. */
 void metastore_store_delay(struct metastore_store *s, int64_t session_id, int64_t delay_ms);
 /* Calls fn for every change of a persistent node while it is carried out, whoever asked for it. data: the

@@ -35,6 +35,7 @@ struct node {
     struct metastore_stat stat; /* child_count is kept in children */
     int32_t next_sequence;
     bool is_guarded;     /* metastore_tree_guard */
+    bool is_hidden;      /* metastore_tree_hide */
     struct node *parent; /* NULL for the root */
     struct list children;
     struct list_node sibling;
@@ -372,6 +373,9 @@ int metastore_tree_get(struct metastore_tree *t, struct slice path,
     if (n == NULL) {
         return -E_NOT_FOUND;
     }
+    if (n->is_hidden) {
+        return -E_REFUSED;
+    }
     watch_add(t, path, WATCH_NODE, watcher);
     *ret_data = node_data(n);
     *ret_stat = node_stat(n);
@@ -408,6 +412,9 @@ int metastore_tree_children(struct metastore_tree *t, struct slice path,
     const struct node *n = node_find(t, path);
     if (n == NULL) {
         return -E_NOT_FOUND;
+    }
+    if (n->is_hidden) {
+        return -E_REFUSED;
     }
     watch_add(t, path, WATCH_CHILDREN, watcher);
     size_t names_bytes = 0;
@@ -725,5 +732,13 @@ void metastore_tree_guard(struct metastore_tree *t, struct slice path, bool is_g
     struct node *n = node_find(t, path);
     if (n != NULL) {
         n->is_guarded = is_guarded;
+    }
+}
+
+void metastore_tree_hide(struct metastore_tree *t, struct slice path, bool is_hidden)
+{
+    struct node *n = node_find(t, path);
+    if (n != NULL) {
+        n->is_hidden = is_hidden;
     }
 }

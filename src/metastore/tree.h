@@ -77,3 +77,5 @@ void metastore_tree_end_session(struct metastore_tree *t, int64_t session_id);
 /* A fault, for tests: the node has an access list by which nobody may set it, nor create and delete its
  * children (-E_REFUSED), until it is taken away. Without such a node nothing happens. */
 void metastore_tree_guard(struct metastore_tree *t, struct slice path, bool is_guarded);
+/* The same, with a list by which nobody may read it or list its children. */
+void metastore_tree_hide(struct metastore_tree *t, struct slice path, bool is_hidden);

@@ -76,8 +76,8 @@ static void root_made(int rc, const char *path, const void *data)
 {
     (void)path;
     struct metastore_zk_session *s = CONTAINER_OF(data, struct metastore_zk_session, base);
-    if (rc != ZOK && rc != ZNODEEXISTS) {
-        s->root_rc = rc;
+    if (rc != ZOK && rc != ZNODEEXISTS && s->root_rc == ZOK) {
+        s->root_rc = rc; /* of the first: without a parent its children fail for that alone */
     }
 }
 
@@ -110,7 +110,7 @@ static void root_make(struct metastore_zk_session *s)
         size_t len = end == NULL ? strlen(chroot) : (size_t)(end - chroot);
         char *parent = slice_dup(slice_of(chroot, len));
         int rc = zoo_acreate(s->handle, parent, NULL, -1, acl, 0, root_made, &s->base);
-        if (rc != ZOK) {
+        if (rc != ZOK && s->root_rc == ZOK) {
             s->root_rc = rc;
         }
         free(parent);

@@ -106,6 +106,38 @@ class Acl(ServerTest):
         self.assertIn(self.alone("the plan of moves") + "/admin/reassign_partitions: refused", controller.log())
         self.assert_nobody_gave_up()
 
+    def test_a_wrong_password_is_told(self):
+        """By a broker with an id, by one that wants one, and where the path of zookeeper.connect cannot be made."""
+        guarded = self.cluster.zookeeper.address + "/guarded"
+        wrong = os.path.join(self.cluster.root, "wrong")
+        with open(wrong, "w", encoding="utf-8") as file:
+            file.write("klamm:wrong\n")
+
+        def server(name, digest, **settings):
+            made = self.cluster.new_server(name, **{"zookeeper.connect": guarded, "zookeeper.set.acl": "true",
+                                                    "klamm.zookeeper.digest.file": digest, **settings})
+            self.addCleanup(made.close)
+            made.start()
+            return made
+
+        first = server("right", self.digest, **{"broker.id": 1})
+        first.wait_ready()
+        second = server("wrong-id", wrong, **{"broker.id": 2})
+        second.wait_log("WARN  /brokers/ids/2 cannot be created: refused by its access list; tried again. Is "
+                        "klamm.zookeeper.digest.file right")
+        third = server("wrong-any", wrong)
+        self.assertEqual(third.wait_end(), 1)
+        self.assertRegex(third.log(), "ERROR no broker id could be generated: /brokers/seqid cannot be written: refused")
+        deeper = server("wrong-path", wrong, **{"broker.id": 2, "zookeeper.connect": guarded + "/deeper/still",
+                                                "zookeeper.connection.timeout.ms": 2000})
+        self.assertEqual(deeper.wait_end(), 1)
+        self.assertRegex(deeper.log(), "WARN  ZooKeeper .*/guarded/deeper/still: cannot make the chroot: not authenticated")
+        self.assertRegex(deeper.log(), "ERROR ZooKeeper at .* could not be reached, or not be used, within ")
+        self.assertEqual(second.stop(), 0)
+        second.configure(**{"klamm.zookeeper.digest.file": self.digest})
+        second.start()
+        second.wait_ready()
+
     def test_access_lists_switched_on_too_early_cost_only_what_was_made_under_them(self):
         """One broker sets access lists before the others know the user: its topics wait for it while others control."""
         self.create("old", [1, 2, 3])

@@ -8,6 +8,7 @@
 #include "base/alloc.h"
 #include "base/check.h"
 #include "base/map.h"
+#include "broker/broker.h"
 #include "broker/config/settings_private.h"
 #include "broker/replicas/replicas.h"
 #include "metastore/metastore.h"
@@ -206,7 +207,38 @@ void settings_fill_topic(const struct settings *s, struct slice name,
 
 /* ---- reading /config ---- */
 
+#define RETRY_MS 1000
+
 static void changes_read(struct settings *s);
+static void topics_read(struct settings *s);
+
+/* A list cannot be read: without it the broker must not start. */
+static void list_failed(struct settings *s, const char *path, int err)
+{
+    if (err == -E_SESSION_EXPIRED || err == -E_CLOSED) {
+        return; /* the next session reads it */
+    }
+    if (!s->is_trouble_told && s->log != NULL) {
+        char *line =
+            xasprintf(BROKER_LOG_WARNING "stored configuration cannot be read: %s: %s; tried again",
+                      path, error_name(err));
+        s->log(s->log_arg, line);
+        free(line);
+    }
+    s->is_trouble_told = true;
+    env_timer_start(&s->retry, RETRY_MS);
+}
+
+static void lists_read_again(void *arg)
+{
+    struct settings *s = arg;
+    if (!s->has_topic_list) {
+        topics_read(s);
+    }
+    if (!s->is_following) {
+        changes_read(s);
+    }
+}
 
 static void reading_free(struct settings *s, struct reading *reading)
 {
@@ -309,6 +341,10 @@ static void entity_read_done(void *arg, const struct metastore_result *result)
                      result);
         }
         s->events.changed(s->events.arg, reading->topic);
+    } else if (result->err == -E_REFUSED) {
+        struct errmsg em;
+        (void)errmsg_set(&em, E_REFUSED, "it may not be read");
+        tell_ignored(s, reading->topic != NULL ? reading->topic : "the broker", &em);
     }
     reading_free(s, reading);
     check_loaded(s);
@@ -356,6 +392,7 @@ static void topics_listed(void *arg, const struct metastore_result *result)
     struct settings_topic *topic;
     struct settings_topic *next;
     if (result->err < 0 && result->err != -E_NOT_FOUND) {
+        list_failed(s, METASTORE_TOPIC_CONFIGS, result->err);
         return;
     }
     HASH_ITER(hh, s->topics, topic, next)
@@ -455,6 +492,8 @@ static void changes_listed(void *arg, const struct metastore_result *result)
         s->last_change = newest;
         s->is_following = true;
         changes_drop_old(s, result);
+    } else if (is_first) {
+        list_failed(s, METASTORE_CONFIG_CHANGES, result->err);
     }
 }
 
@@ -474,6 +513,12 @@ static void changes_read(struct settings *s)
                        changes_listed, s);
 }
 
+static void topics_read(struct settings *s)
+{
+    metastore_children(s->metastore, slice_str(METASTORE_TOPIC_CONFIGS), NULL, NULL, topics_listed,
+                       s);
+}
+
 void settings_attach(struct settings *s, struct metastore *m, const struct settings_events *events,
                      void (*loaded)(void *arg))
 {
@@ -483,11 +528,13 @@ void settings_attach(struct settings *s, struct metastore *m, const struct setti
     s->loaded = loaded;
     s->has_topic_list = false;
     s->is_following = false;
+    s->is_trouble_told = false;
     s->last_change = -1;
+    env_timer_init(&s->retry, m->env, lists_read_again, s);
     changes_read(s);
     entity_read(s, SLICE_NULL, true);
     entity_read(s, SLICE_NULL, false);
-    metastore_children(m, slice_str(METASTORE_TOPIC_CONFIGS), NULL, NULL, topics_listed, s);
+    topics_read(s);
 }
 
 void settings_detach(struct settings *s)
@@ -495,6 +542,9 @@ void settings_detach(struct settings *s)
     struct list_node *node;
     while ((node = list_first(&s->readings)) != NULL) {
         reading_free(s, CONTAINER_OF(node, struct reading, link));
+    }
+    if (s->metastore != NULL) {
+        env_timer_stop(&s->retry);
     }
     s->metastore = NULL;
     s->loaded = NULL;

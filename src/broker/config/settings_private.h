@@ -5,6 +5,7 @@
 
 #include "base/list.h"
 #include "broker/config/settings.h"
+#include "env/env.h"
 
 struct altering;
 struct settings_topic;
@@ -24,8 +25,10 @@ struct settings {
     bool has_topic_list;
     struct list readings;
     struct list alterings;
-    bool is_following;   /* the first list of notifications was seen */
-    int64_t last_change; /* sequence of the newest notification seen; -1 = none */
+    struct env_timer retry; /* while attached */
+    bool is_trouble_told;   /* that lists cannot be read; of this attachment */
+    bool is_following;      /* the first list of notifications was seen */
+    int64_t last_change;    /* sequence of the newest notification seen; -1 = none */
 };
 
 /* The set whose lists an alteration appends to; topic NULL: the broker's. */

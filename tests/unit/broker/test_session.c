@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "metastore/metastore.h"
+#include "metastore/path.h"
 #include "metastore/store.h"
 #include "sim/env/sim.h"
 
@@ -27,7 +28,8 @@ struct member {
     int64_t epoch;
     char cluster_id[32];
     char failed[128];
-    char held[160]; /* "" = not told */
+    char held[160];    /* "" = not told */
+    char refused[160]; /* the same */
 };
 
 struct world {
@@ -70,6 +72,13 @@ static void on_held(void *arg, const char *text)
     (void)snprintf(member->held, sizeof member->held, "%s", text);
 }
 
+static void on_refused(void *arg, const char *text)
+{
+    struct member *member = arg;
+    assert_string_equal(member->refused, "");
+    (void)snprintf(member->refused, sizeof member->refused, "%s", text);
+}
+
 static void on_failed(void *arg, const char *reason)
 {
     struct member *member = arg;
@@ -110,6 +119,7 @@ static void member_start(struct world *w, struct member *member, const char *clu
                                            .registered = on_registered,
                                            .lost = on_lost,
                                            .held = on_held,
+                                           .refused = on_refused,
                                            .failed = on_failed};
     *member = (struct member){.epoch = -1};
     member->session = broker_session_new(&config, &events);
@@ -255,9 +265,74 @@ static void failed_directory_is_told_once_registered(void **state)
     world_stop(&w);
 }
 
+/* A wrong password, as a rule: it says so once, and goes on when it may. */
+static void a_refused_registration_is_told_and_tried_again(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *path;
+        bool is_hidden;
+        const char *told;
+    } rows[] = {
+        {"/brokers/ids", false,
+         "warning: /brokers/ids/4 cannot be created: refused by its access list; "},
+        {"/cluster/id", true, "warning: /cluster/id cannot be read: refused by its access list; "},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct world w;
+        struct member member;
+        struct slice path = slice_str(rows[i].path);
+        world_start(&w);
+        member_start(&w, &member, NULL);
+        run(&w, 2000);
+        broker_session_free(member.session, true);
+        metastore_store_guard(w.store, path, !rows[i].is_hidden);
+        metastore_store_hide(w.store, path, rows[i].is_hidden);
+        member_start(&w, &member, NULL);
+        run(&w, 10000);
+        assert_int_equal(member.epoch, -1);
+        assert_memory_equal(member.refused, rows[i].told, strlen(rows[i].told));
+        metastore_store_guard(w.store, path, false);
+        metastore_store_hide(w.store, path, false);
+        run(&w, 2000);
+        assert_true(member.epoch > 0);
+        assert_string_equal(member.failed, "");
+        broker_session_free(member.session, true);
+        world_stop(&w);
+    }
+}
+
+/* The base nodes are there; only what is below them must be open. */
+static void base_nodes_that_exist_need_not_be_made(void **state)
+{
+    (void)state;
+    struct world w;
+    struct member member;
+    world_start(&w);
+    metastore_store_guard(w.store, slice_str("/"), true);
+    member_start(&w, &member, NULL);
+    run(&w, 5000);
+    assert_non_null(strstr(member.refused, metastore_path_roots[0]));
+    assert_non_null(strstr(member.refused, " cannot be created: refused by its access list; "));
+    metastore_store_guard(w.store, slice_str("/"), false);
+    run(&w, 2000);
+    assert_true(member.epoch > 0);
+    broker_session_free(member.session, true);
+    metastore_store_guard(w.store, slice_str("/"), true);
+    metastore_store_guard(w.store, slice_str("/brokers"), true);
+    member_start(&w, &member, NULL);
+    run(&w, 2000);
+    assert_true(member.epoch > 0);
+    assert_string_equal(member.refused, "");
+    broker_session_free(member.session, true);
+    world_stop(&w);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_refused_registration_is_told_and_tried_again),
+        cmocka_unit_test(base_nodes_that_exist_need_not_be_made),
         cmocka_unit_test(first_broker_names_the_cluster_for_all),
         cmocka_unit_test(cluster_id_of_the_directories_is_kept),
         cmocka_unit_test(expired_broker_registers_again_under_a_new_epoch),

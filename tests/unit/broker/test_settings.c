@@ -364,9 +364,41 @@ static void a_new_topic_is_told_of_without_a_session_too(void **state)
     world_stop(&w);
 }
 
+/* Without them nothing starts: the defaults might delete records. */
+static void lists_that_may_not_be_read_are_told_and_tried_again(void **state)
+{
+    (void)state;
+    static const char *const paths[] = {"/config/topics", "/config/changes"};
+    for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++) {
+        struct world w;
+        char line[128];
+        world_start(&w);
+        write_node(&w, "/config/topics/t", "{\"version\":1,\"config\":{\"retention.ms\":\"5\"}}");
+        (void)sim_world_run(w.world, 500, NULL, NULL);
+        metastore_store_hide(w.store, slice_str(paths[i]), true);
+        world_attach(&w);
+        (void)sim_world_run(w.world, 5000, NULL, NULL);
+        (void)snprintf(line, sizeof line,
+                       "warning: stored configuration cannot be read: %s: refused; tried again",
+                       paths[i]);
+        assert_string_equal(w.log, line);
+        assert_int_equal(w.loaded, i);
+        metastore_store_hide(w.store, slice_str(paths[i]), false);
+        (void)sim_world_run(w.world, 1500, NULL, NULL);
+        assert_int_equal(w.loaded, 1);
+        assert_int_equal(topic_number(&w, "t", CONFIG_TOPIC_RETENTION_MS), 5);
+        change_node(&w, "/config/topics/t", "{\"version\":1,\"config\":{\"retention.ms\":\"6\"}}",
+                    "topics/t");
+        (void)sim_world_run(w.world, 1500, NULL, NULL);
+        assert_int_equal(topic_number(&w, "t", CONFIG_TOPIC_RETENTION_MS), 6);
+        world_stop(&w);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(lists_that_may_not_be_read_are_told_and_tried_again),
         cmocka_unit_test(stored_values_are_read_at_the_start),
         cmocka_unit_test(throttles_are_passed_to_the_replicas),
         cmocka_unit_test(rates_come_from_the_store_alone),

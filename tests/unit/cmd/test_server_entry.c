@@ -182,9 +182,33 @@ static void remembered_id_is_the_one_of_all_directories(void **state)
     }
 }
 
+/* Nodes that are there need not be made; writing to the sequence must be allowed. */
+static void a_refusal_ends_it_at_once(void **state)
+{
+    (void)state;
+    struct world w;
+    world_start(&w);
+    metastore_store_guard(w.store, slice_str("/"), true);
+    enter(&w, true, metastore_store_factory(w.store));
+    assert_int_equal(w.err, -E_REFUSED);
+    metastore_store_guard(w.store, slice_str("/"), false);
+    enter(&w, true, metastore_store_factory(w.store));
+    assert_int_equal(w.id, 1001);
+    metastore_store_guard(w.store, slice_str("/"), true);
+    metastore_store_guard(w.store, slice_str("/brokers"), true);
+    enter(&w, true, metastore_store_factory(w.store));
+    assert_int_equal(w.id, 1002);
+    metastore_store_guard(w.store, slice_str("/brokers/seqid"), true);
+    enter(&w, true, metastore_store_factory(w.store));
+    assert_int_equal(w.err, -E_REFUSED);
+    assert_int_equal(w.waits, 0);
+    world_stop(&w);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_refusal_ends_it_at_once),
         cmocka_unit_test(generated_ids_count_up_from_the_reserved_ones),
         cmocka_unit_test(silent_metastore_is_told_of_and_given_up),
         cmocka_unit_test(remembered_id_is_the_one_of_all_directories),

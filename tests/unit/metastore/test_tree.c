@@ -325,6 +325,27 @@ static void a_guarded_node_refuses_every_change_until_it_is_open_again(void **st
     assert_int_equal(run(f, SESSION_A, &ops[2], 4), 0);
 }
 
+static void a_hidden_node_can_be_written_but_not_read(void **state)
+{
+    struct fixture *f = *state;
+    struct metastore_watcher nobody = {.session_id = SESSION_A};
+    struct metastore_stat stat = {0};
+    struct slice data = SLICE_NULL;
+    struct slice *names = NULL;
+    int32_t count = 0;
+    struct slice path = slice_str("/a");
+    assert_int_equal(run_one(f, METASTORE_CREATE, "/a", "x"), 0);
+    metastore_tree_hide(f->tree, path, true);
+    assert_int_equal(metastore_tree_get(f->tree, path, nobody, &data, &stat), -E_REFUSED);
+    assert_int_equal(metastore_tree_children(f->tree, path, nobody, &names, &count), -E_REFUSED);
+    assert_int_equal(run_one(f, METASTORE_CREATE, "/a/b", "x"), 0);
+    metastore_tree_hide(f->tree, path, false);
+    assert_int_equal(metastore_tree_get(f->tree, path, nobody, &data, &stat), 0);
+    assert_int_equal(metastore_tree_children(f->tree, path, nobody, &names, &count), 0);
+    assert_int_equal(count, 1);
+    free(names);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -337,6 +358,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(load_refuses_rows_that_form_no_tree, setup, teardown),
         cmocka_unit_test_setup_teardown(a_guarded_node_refuses_every_change_until_it_is_open_again,
                                         setup, teardown),
+        cmocka_unit_test_setup_teardown(a_hidden_node_can_be_written_but_not_read, setup, teardown),
         cmocka_unit_test_setup_teardown(refused_multis_leave_no_trace, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
