@@ -107,9 +107,12 @@ int plog_dir_open(struct env *env, const char *path, struct plog_dir **ret_dir, 
         err = env_lock(env, lock_path, &d->lock);
     }
     free(lock_path);
-    if (err != 0) {
-        (void)errmsg_set(em, (enum error) - err, "log directory %s: %s", path,
-                         err == -E_LOCKED ? "in use by another broker" : error_name(err));
+    if (err == -E_LOCKED) {
+        (void)errmsg_set(em, E_LOCKED, "log directory %s: in use by another broker", path);
+    } else if (err == -E_EXISTS) {
+        err = errmsg_set(em, E_IO, "it is not a directory");
+    } else if (err != 0) {
+        (void)errmsg_set(em, (enum error) - err, "it cannot be opened: %s", error_name(err));
     } else {
         err = compare_boot(d, em);
     }
@@ -125,7 +128,7 @@ int plog_dir_begin(struct plog_dir *d, struct errmsg *em)
 {
     int err = take_clean_mark(d);
     if (err != 0) {
-        return errmsg_set(em, (enum error) - err, "log directory %s: %s", d->path, error_name(err));
+        return errmsg_set(em, (enum error) - err, CLEAN_NAME ": %s", error_name(err));
     }
     d->may_lack_records = !d->was_clean && !d->is_boot_noted;
     return 0;
@@ -156,10 +159,9 @@ int plog_dir_mark_clean(struct plog_dir *d, struct errmsg *em)
         return 0;
     }
     int err = plog_file_replace(d->env, d->path, CLEAN_NAME, slice_str("{\"version\":0}"));
-    return err == 0
-               ? 0
-               : errmsg_set(em, (enum error) - err, "log directory %s: cannot mark as clean: %s",
-                            d->path, error_name(err));
+    return err == 0 ? 0
+                    : errmsg_set(em, (enum error) - err, "it cannot be marked as clean: %s",
+                                 error_name(err));
 }
 
 bool plog_dir_may_lack_records(const struct plog_dir *d)
@@ -471,8 +473,7 @@ int plog_dir_list_folders(struct plog_dir *d, plog_folder_fn fn, void *arg, stru
     }
     int err = env_dir_list(d->env, d->path, walk_entry, &walk);
     if (err != 0 && em != NULL && em->text[0] == '\0') {
-        (void)errmsg_set(em, (enum error) - err, "log directory %s: cannot list: %s", d->path,
-                         error_name(err));
+        (void)errmsg_set(em, (enum error) - err, "it cannot be listed: %s", error_name(err));
     }
     return err;
 }

@@ -14,8 +14,8 @@ struct plog_dir;
 
 /*
  * Makes the directory when missing and takes its lock. Nothing that was there is changed: it may be
- * somebody else's. -E_LOCKED: in use. -E_UNSUPPORTED: klamm-boot has a newer version. -E_IO and kin. The
- * message names the directory.
+ * somebody else's. -E_LOCKED: in use; the message names the directory. -E_UNSUPPORTED: klamm-boot has a
+ * newer version. -E_IO: no directory; and kin.
  */
 int plog_dir_open(struct env *env, const char *path, struct plog_dir **ret_dir,
                   struct errmsg *em) MUST_CHECK;

@@ -81,6 +81,18 @@ class LogDirs(ClusterTest):
         self.assertIn("klamm dev: broker 1: warning: log directory %s is offline: log of full-%d: disk full\n"
                       % (self.small, moved[0]), self.cluster.log())
 
+    def test_file_in_the_place_of_a_directory(self):
+        os.rmdir(self.small)
+        with open(self.small, "w", encoding="utf-8"):
+            pass
+        self.start()
+        self.assertIn("klamm dev: broker 1: warning: log directory %s is offline: it is not a directory\n" % self.small,
+                      self.cluster.log())
+        self.assertEqual(self.offline(), [self.small])
+        self.create("file", [1, 2])
+        self.produce("file", LINES)
+        self.assertEqual(self.consume("file"), LINES)
+
     def test_directory_that_is_gone(self):
         self.start()
         moved = self.spread("gone")

@@ -119,7 +119,10 @@ static void store_topic_id(struct replicas_partition *p, struct uuid id)
 {
     int err = plog_set_topic_id(p->log, id);
     if (err != 0) {
-        replicas_dir_fail(p->replicas, p->dir, err, "partition.metadata");
+        struct errmsg em;
+        (void)errmsg_set(&em, E_IO, "%s/partition.metadata: %s", plog_path(p->log),
+                         error_name(err)); /* only the text is wanted */
+        replicas_dir_fail(p->replicas, p->dir, err, em.text);
         return;
     }
     p->topic_id = id;

@@ -210,7 +210,7 @@ bool replicas_has_offline_dir(const struct replicas *r)
     return false;
 }
 
-void replicas_dir_fail(struct replicas *r, int32_t index, int err, const char *what)
+void replicas_dir_fail(struct replicas *r, int32_t index, int err, const char *reason)
 {
     struct replicas_dir *d = &r->dirs[index];
     if (d->is_offline) {
@@ -219,7 +219,7 @@ void replicas_dir_fail(struct replicas *r, int32_t index, int err, const char *w
     d->is_offline = true;
     d->is_untold = true;
     d->error = err;
-    (void)errmsg_set(&d->reason, E_OFFLINE, "%s: %s", what, error_name(err)); /* kept for telling */
+    (void)errmsg_set(&d->reason, E_OFFLINE, "%s", reason); /* kept for telling */
     replicas_drain_soon(r);
 }
 

@@ -374,8 +374,9 @@ int replicas_dir_open(struct replicas *r, int32_t index, struct errmsg *em) MUST
 /* The online directory with the fewest logs, -1 when none is online. */
 int32_t replicas_dir_choose(const struct replicas *r);
 bool replicas_has_offline_dir(const struct replicas *r);
-/* From now on offline; logs are closed and hooks told in the drain. */
-void replicas_dir_fail(struct replicas *r, int32_t index, int err, const char *what);
+/* From now on offline; logs are closed and hooks told in the drain. reason: what failed and how, for the
+ * operator; copied. */
+void replicas_dir_fail(struct replicas *r, int32_t index, int err, const char *reason);
 void replicas_dirs_drain(struct replicas *r);
 void replicas_dirs_free(struct replicas *r);
 /* Deletes the -stray folders of a partition after the delay. */

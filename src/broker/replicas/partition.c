@@ -301,8 +301,9 @@ void replicas_partition_log_error(struct replicas_partition *p, int err)
 {
     if (p->log != NULL && plog_failure(p->log) != 0) {
         struct errmsg em;
-        (void)errmsg_set(&em, E_IO, "log of %s-%d", replicas_partition_topic(p),
-                         replicas_partition_index(p)); /* only the text is wanted */
+        (void)errmsg_set(&em, E_IO, "log of %s-%d: %s", replicas_partition_topic(p),
+                         replicas_partition_index(p),
+                         error_name(err)); /* only the text is wanted */
         replicas_dir_fail(p->replicas, p->dir, err, em.text);
     }
 }

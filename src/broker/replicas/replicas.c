@@ -100,9 +100,11 @@ int replicas_open(struct env *env, const struct replicas_config *config,
     for (int32_t i = 0; i < r->dir_count && err == 0; i++) {
         err = replicas_dir_open(r, i, em);
     }
-    if (err == 0 && replicas_dir_choose(r) < 0) {
-        err = errmsg_set(em, E_OFFLINE, "no log directory can be used: %s",
-                         r->dir_count == 0 ? "none is configured" : r->dirs[0].reason.text);
+    if (err == 0 && r->dir_count == 0) {
+        err = errmsg_set(em, E_OFFLINE, "no log directory is configured");
+    } else if (err == 0 && replicas_dir_choose(r) < 0) {
+        err = errmsg_set(em, E_OFFLINE, "no log directory can be used; %s: %s", r->dirs[0].path,
+                         r->dirs[0].reason.text);
     }
     if (err != 0) {
         replicas_free(r);

@@ -120,7 +120,10 @@ static void flush_done(void *arg)
     struct replicas_partition *p = r == NULL ? NULL : f->partition;
     int err = plog_flush_end(f->flush); /* knows itself whether the log is still there */
     if (p != NULL && err != 0) {
-        replicas_dir_fail(r, p->dir, err, plog_path(p->log));
+        struct errmsg em;
+        (void)errmsg_set(&em, E_IO, "%s: cannot flush: %s", plog_path(p->log),
+                         error_name(err)); /* only the text is wanted */
+        replicas_dir_fail(r, p->dir, err, em.text);
     } else if (p != NULL) {
         r->dirs[p->dir].is_dirty[PLOG_CHECKPOINT_RECOVERY_POINT] = true;
     }

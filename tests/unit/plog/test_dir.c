@@ -55,6 +55,19 @@ static void one_holder_at_a_time(void **state)
     bench_deinit(&b);
 }
 
+static void a_file_is_no_directory(void **state)
+{
+    (void)state;
+    struct bench b;
+    struct plog_dir *second = NULL;
+    bench_init(&b);
+    write_file(&b, "file", "");
+    assert_int_equal(-E_IO, plog_dir_open(b.f.env, FIXTURE_DIR "/file", &second, &b.em));
+    assert_string_equal("it is not a directory", b.em.text);
+    assert_true(fixture_exists(&b.f, FIXTURE_DIR "/file"));
+    bench_deinit(&b);
+}
+
 static void the_clean_mark_counts_once(void **state)
 {
     (void)state;
@@ -360,6 +373,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(one_holder_at_a_time),
+        cmocka_unit_test(a_file_is_no_directory),
         cmocka_unit_test(the_clean_mark_counts_once),
         cmocka_unit_test(the_clean_mark_stays_until_the_logs_are_opened),
         cmocka_unit_test(records_may_be_lacking_after_a_power_loss_alone),

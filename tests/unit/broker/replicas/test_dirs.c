@@ -71,7 +71,8 @@ static void broker_without_a_working_directory_does_not_start(void **state)
     struct replicas *r = NULL;
     struct errmsg em = {""};
     assert_int_equal(open_as(node, 1, &r, &em), -E_OFFLINE);
-    assert_true(strstr(em.text, "/data/0") != NULL);
+    assert_string_equal(em.text, "no log directory can be used; /data/0: it cannot be opened: "
+                                 "input/output error");
     sim_world_free(sim);
 }
 
