@@ -256,9 +256,12 @@ static void on_withdrawn(void *arg)
     }
 }
 
-static void on_withdrawal_log(void *arg, const char *line)
+/* Of parts that tell of nothing else. */
+static void on_trouble(void *arg, const char *text)
 {
+    char *line = xasprintf(BROKER_LOG_WARNING "%s", text);
     tell(arg, line);
+    free(line);
 }
 
 static void on_settings_loaded(void *arg)
@@ -276,7 +279,7 @@ static void on_settings_loaded(void *arg)
                                               .broker_id = b->config.id,
                                               .done = on_withdrawn,
                                               .arg = b,
-                                              .log = on_withdrawal_log,
+                                              .log = on_trouble,
                                               .log_arg = b};
     b->withdrawal = broker_withdrawal_new(&config);
 }
@@ -540,7 +543,7 @@ static int settings_take(struct broker *b, const struct broker_config *config, s
         struct errmsg reason;
         int err = settings_put(b->settings, setting->key, setting->value, &reason);
         if (err == -E_NOT_FOUND) {
-            tell(b, reason.text);
+            on_trouble(b, reason.text);
         } else if (err < 0) {
             return errmsg_set(em, (enum error) - err, "%s", reason.text);
         }
@@ -567,7 +570,7 @@ struct broker *broker_new(struct env *env, struct env *controller_env,
     b->epoch = -1;
     config_copy(b, config);
     env_timer_init(&b->dirs_check, env, dirs_check, b);
-    b->settings = settings_new(config->id, config->log, config->log_arg);
+    b->settings = settings_new(config->id, on_trouble, b);
     if (settings_take(b, config, em) < 0) {
         broker_free(b);
         return NULL;

@@ -17,11 +17,12 @@ static void deletes_answer(struct control *c, struct core_topic *t, enum kerr er
     }
 }
 
-static void topic_log(struct control *c, const struct core_topic *t, const char *what)
+static void topic_log(struct control *c, const struct core_topic *t, enum control_level level,
+                      const char *what)
 {
     struct errmsg em;
     (void)errmsg_set(&em, E_OK, "topic %s %s", t->name, what);
-    control_log_add(c, CONTROL_INFO, em.text);
+    control_log_add(c, level, em.text);
 }
 
 /* ---- asking ---- */
@@ -80,7 +81,7 @@ void control_delete_queued(struct control *c, struct core_topic *t)
     }
     t->deletion = DELETION_QUEUED;
     list_push_back(&c->deleting, &t->deleting);
-    topic_log(c, t, "is queued for deletion");
+    topic_log(c, t, CONTROL_INFO, "is queued for deletion");
     struct core_op *op = NULL;
     while (t->write == NULL && (op = control_op_pop(&t->grows)) != NULL) {
         control_op_fail(c, op, KERR_INVALID_TOPIC_EXCEPTION, "the topic is being deleted");
@@ -108,7 +109,7 @@ void control_delete_names(struct control *c, const struct control_event *event)
         if (t == NULL) {
             name_drop(c, event->names[i]);
         } else if (c->config.refuses_deletions && t->deletion == DELETION_NONE) {
-            topic_log(c, t, "is not deleted: delete.topic.enable is false");
+            topic_log(c, t, CONTROL_WARNING, "is not deleted: delete.topic.enable is false");
             name_drop(c, event->names[i]);
         } else if (!t->is_creating) {
             control_delete_queued(c, t);
@@ -162,7 +163,8 @@ void control_delete_advance(struct control *c, struct core_topic *t)
     for (int32_t i = 0; i < t->partition_count; i++) {
         if (!is_reachable(c, t->partitions[i])) {
             t->is_waiting = true;
-            topic_log(c, t, "cannot be deleted before all its replicas are online");
+            topic_log(c, t, CONTROL_WARNING,
+                      "cannot be deleted before all its replicas are online");
             return;
         }
     }
@@ -196,7 +198,7 @@ static void stop_again(struct control *c, struct core_topic *t)
     t->awaiting = 0;
     t->deletion = DELETION_QUEUED;
     t->is_waiting = true;
-    topic_log(c, t, "waits for a replica that could not be deleted");
+    topic_log(c, t, CONTROL_WARNING, "waits for a replica that could not be deleted");
 }
 
 void control_delete_answer(struct control *c, struct core_partition *p, int32_t broker,
@@ -244,7 +246,7 @@ void control_delete_written(struct control *c, const struct core_write *w,
         return;
     }
     control_hold_end(c, &t->hold);
-    topic_log(c, t, "is deleted");
+    topic_log(c, t, CONTROL_INFO, "is deleted");
     control_topic_free(c, t, KERR_UNKNOWN_TOPIC_OR_PARTITION);
 }
 

@@ -87,18 +87,19 @@ void control_move_free(struct control *c, struct core_partition *p, enum kerr er
     free(m);
 }
 
-static void move_log(struct control *c, const struct core_partition *p, const char *what)
+static void move_log(struct control *c, const struct core_partition *p, enum control_level level,
+                     const char *what)
 {
     struct errmsg em;
     (void)errmsg_set(&em, E_OK, "%s-%d: %s", p->topic->name, p->index, what);
-    control_log_add(c, CONTROL_INFO, em.text);
+    control_log_add(c, level, em.text);
 }
 
 static void wait_log(struct control *c, struct core_move *m, const char *what)
 {
     if (!m->is_wait_logged) {
         m->is_wait_logged = true;
-        move_log(c, m->partition, what);
+        move_log(c, m->partition, CONTROL_WARNING, what);
     }
 }
 
@@ -165,9 +166,9 @@ static void assign_stored(struct control *c, struct core_move *m)
     phase_set(m, PHASE_DROP);
     drop_enter(m);
     if (assignment_is_reassigning(&p->stored)) {
-        move_log(c, p, was_moving ? "move goes to another target" : "move starts");
+        move_log(c, p, CONTROL_INFO, was_moving ? "move goes to another target" : "move starts");
     } else if (was_moving) {
-        move_log(c, p, "move is cancelled");
+        move_log(c, p, CONTROL_INFO, "move is cancelled");
     }
 }
 
@@ -192,7 +193,7 @@ void control_move_stored(struct control *c, struct core_move *m)
         CHECK(m->phase == PHASE_STORE);
         assignment_copy(&p->stored, &m->next);
         control_moved(c, p);
-        move_log(c, p, "move is done");
+        move_log(c, p, CONTROL_INFO, "move is done");
         move_finish(c, p);
     }
     control_partition_ready(c, p);

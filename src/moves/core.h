@@ -353,7 +353,8 @@ struct moves_effect *moves_effect_add(struct moves *m, enum moves_effect_kind ki
 void *moves_effect_array(struct moves *m, size_t count, size_t size);
 /* Texts of effects must outlive what they are about. */
 struct slice moves_effect_text(struct moves *m, struct slice text);
-void moves_log(struct moves *m, const char *text); /* copied */
+void moves_log(struct moves *m, const char *text);  /* copied */
+void moves_warn(struct moves *m, const char *text); /* of trouble; copied */
 
 /* ---- place.c ---- */
 struct queue_place *moves_place_get(struct moves *m, struct slice topic, int32_t partition);

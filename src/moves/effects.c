@@ -53,9 +53,21 @@ struct slice moves_effect_text(struct moves *m, struct slice text)
     return slice_of(copy, text.len);
 }
 
-void moves_log(struct moves *m, const char *text)
+static void log_add(struct moves *m, const char *text, bool is_trouble)
 {
     char *copy = arena_str(&m->out->arena, slice_str(text));
     CHECK(copy != NULL);
-    moves_effect_add(m, MOVES_EFFECT_LOG)->text = copy;
+    struct moves_effect *effect = moves_effect_add(m, MOVES_EFFECT_LOG);
+    effect->text = copy;
+    effect->is_trouble = is_trouble;
+}
+
+void moves_log(struct moves *m, const char *text)
+{
+    log_add(m, text, false);
+}
+
+void moves_warn(struct moves *m, const char *text)
+{
+    log_add(m, text, true);
 }

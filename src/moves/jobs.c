@@ -462,7 +462,7 @@ void moves_stored(struct moves *m, const struct moves_event *event)
     if (event->message != NULL) {
         struct errmsg em;
         (void)errmsg_set(&em, E_OK, "the queue of moves cannot be stored: %s", event->message);
-        moves_log(m, em.text);
+        moves_warn(m, em.text);
     }
     if (s->piece != NULL) {
         piece_stored(m, s->piece, event->message);

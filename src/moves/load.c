@@ -42,7 +42,7 @@ void moves_load_piece(struct moves *m, const struct moves_event *event)
         struct errmsg em;
         (void)errmsg_set(&em, E_OK, "job %.*s: piece %d cannot be read: its moves are forgotten",
                          SLICE_ARG(job->node.id), event->piece);
-        moves_log(m, em.text);
+        moves_warn(m, em.text);
     }
 }
 

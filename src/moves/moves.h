@@ -192,7 +192,10 @@ struct moves_effect {
         struct moves_store store;
         struct moves_limit_table limits;
         struct moves_reply reply;
-        const char *text;
+        struct {
+            const char *text;
+            bool is_trouble; /* somebody should look */
+        };
     };
 };
 

@@ -225,6 +225,21 @@ class Trouble(ServerTest):
         self.wait_isr("kept", others)
         self.assertEqual(self.consume("kept"), LINES)
 
+    def test_stored_configuration_that_makes_no_sense_is_told_as_trouble(self):
+        self.create("kept", [1, 2, 3])
+        self.create("other", [1, 2, 3])
+        for topic, text in (("kept", '{"version":1,"config":{"min.insync.replicas":"0"}}'), ("other", "nonsense")):
+            self.assertRegex(self.cluster.sessions.ask("set", "reader", topic, "/config/topics/" + topic, text, -1), "^ok ")
+        server = self.cluster.servers[2]
+        self.assertEqual(server.stop(), 0)
+        server.start("--log-level", "warn")
+        server.wait_log("WARN  stored configuration of kept: Invalid value 0 for configuration min.insync.replicas: "
+                        "must be from 1 to 2147483647: ignored\n")
+        server.wait_log("WARN  stored configuration of other: JSON: .*: ignored\n")
+        wait_until("broker 2 registered", lambda: self.cluster.znode("/brokers/ids/2"))
+        self.produce("kept", LINES)
+        self.assertEqual(self.consume("kept"), LINES)
+
     def test_a_topic_too_large_for_its_znode_is_refused_before_anything_changes(self):
         self.create("kept", [1, 2, 3])
         controller = self.cluster.servers[self.active()].address

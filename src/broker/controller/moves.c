@@ -233,7 +233,7 @@ static void effect_perform(struct controller *c, const struct moves_effect *effe
         controller_moves_reply(c, &effect->reply);
         break;
     case MOVES_EFFECT_LOG:
-        controller_log(c, CONTROL_INFO, effect->text);
+        controller_log(c, effect->is_trouble ? CONTROL_WARNING : CONTROL_INFO, effect->text);
         break;
     }
 }

@@ -163,8 +163,8 @@ static void a_deletion_that_is_refused_is_dropped(void **state)
     world_topic(&w, "t")->is_queued = true;
     world_failover(&w);
     assert_false(world_topic(&w, "t")->is_queued);
-    assert_non_null(
-        strstr(buf_text(&w.log), "topic t is not deleted: delete.topic.enable is false\n"));
+    assert_non_null(strstr(buf_text(&w.log),
+                           "warning: topic t is not deleted: delete.topic.enable is false\n"));
     world_deinit(&w);
 }
 

@@ -424,7 +424,7 @@ static inline void world_events(struct world *w, const struct control_event *eve
             w->is_resigned = true;
             buf_putf(&w->log, "resign: %s\n", e->text);
         } else if (e->kind == CONTROL_EFFECT_LOG) {
-            buf_putf(&w->log, "%s\n", e->text);
+            buf_putf(&w->log, "%s%s\n", e->level == CONTROL_WARNING ? "warning: " : "", e->text);
         }
     }
 }
