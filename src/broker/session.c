@@ -105,6 +105,14 @@ static void step_retry(void *arg)
     }
 }
 
+/* A stranger's session lasts as long as the servers let it, which may be longer than ours was to be. */
+static void patience_begin(struct broker_session *s)
+{
+    int64_t session_ms = MAX(s->config.timeout_ms, metastore_session_timeout_ms(s->metastore));
+    s->give_up_ms = env_now_ms(s->config.env) + 2 * session_ms;
+    s->is_held_told = false;
+}
+
 /* ---- base nodes ---- */
 
 static void root_next(struct broker_session *s);
@@ -215,8 +223,7 @@ static void cluster_read_done(void *arg, const struct metastore_result *result)
         s->events.emptied(s->events.arg, id);
     }
     s->step = STEP_CHECKING;
-    s->give_up_ms = env_now_ms(s->config.env) + 2 * s->config.timeout_ms;
-    s->is_held_told = false;
+    patience_begin(s);
     node_read(s);
 }
 
@@ -370,8 +377,7 @@ void broker_session_register(struct broker_session *s)
 {
     CHECK(s->step == STEP_WAITING);
     s->step = STEP_REGISTERING;
-    s->give_up_ms = env_now_ms(s->config.env) + 2 * s->config.timeout_ms;
-    s->is_held_told = false;
+    patience_begin(s);
     node_create(s);
 }
 

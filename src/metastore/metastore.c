@@ -35,6 +35,11 @@ int64_t metastore_session_id(const struct metastore *m)
     return m->session_id;
 }
 
+int64_t metastore_session_timeout_ms(const struct metastore *m)
+{
+    return m->timeout_ms;
+}
+
 void metastore_close(struct metastore *m)
 {
     if (m != NULL) {

@@ -96,6 +96,9 @@ void metastore_multi(struct metastore *m, const struct metastore_op *ops, int32_
                      metastore_done_fn done, void *arg);
 /* The session's id; 0 before the first CONNECTED. */
 int64_t metastore_session_id(const struct metastore *m);
+/* How long the session outlives its connection, as agreed with the server: that may differ from what was
+ * asked for. Before the first CONNECTED, what was asked for. */
+int64_t metastore_session_timeout_ms(const struct metastore *m);
 /* Ends the session: its ephemerals go at once. Frees m; no callback runs afterwards. */
 void metastore_close(struct metastore *m);
 /* Frees m without telling the store, as a killed process would: the session expires by time-out. */
@@ -120,6 +123,7 @@ struct metastore {
     const struct metastore_ops *ops;
     struct env *env;
     int64_t session_id;
+    int64_t timeout_ms;
 };
 
 /* How a broker gets sessions, whatever the backend: made by store.h (in-memory and local) or by

@@ -136,7 +136,8 @@ static const struct metastore_ops client_ops = {
 struct metastore *metastore_client_open(const struct metastore_client_config *config)
 {
     struct metastore_client *c = xalloc(sizeof *c);
-    c->base = (struct metastore){.ops = &client_ops, .env = config->env};
+    c->base = (struct metastore){
+        .ops = &client_ops, .env = config->env, .timeout_ms = config->timeout_ms};
     c->store_env = config->store_env;
     c->state = config->state;
     c->state_arg = config->arg;

@@ -52,7 +52,6 @@ enum metastore_zk_phase {
 struct metastore_zk_session {
     struct metastore base;
     const struct metastore_zk_factory *factory;
-    int64_t timeout_ms;
     metastore_state_fn state;
     void *state_arg;
 

@@ -55,7 +55,7 @@ static void tell_refused(struct metastore_zk_session *s)
 {
     int64_t away_ms = env_now_ms(s->base.env) - s->lost_ms;
     if (s->phase != METASTORE_ZK_CONNECTING || !s->was_ready || s->lost_ms == 0 ||
-        away_ms < 2 * s->timeout_ms || s->factory->on_trouble == NULL) {
+        away_ms < 2 * s->base.timeout_ms || s->factory->on_trouble == NULL) {
         return;
     }
     s->lost_ms = 0;
@@ -151,6 +151,7 @@ static void session_ready(struct metastore_zk_session *s)
 static void session_connected(struct metastore_zk_session *s)
 {
     s->base.session_id = zoo_client_id(s->handle)->client_id;
+    s->base.timeout_ms = zoo_recv_timeout(s->handle);
     if (s->factory->chroot[0] == 0 || s->has_root) {
         session_ready(s);
     } else {
@@ -216,7 +217,7 @@ static void on_timer(void *arg)
 static void client_open(struct metastore_zk_session *s)
 {
     const struct metastore_zk_factory *f = s->factory;
-    int timeout_ms = (int)MIN(MAX(s->timeout_ms, 1), INT_MAX);
+    int timeout_ms = (int)MIN(MAX(s->base.timeout_ms, 1), INT_MAX);
     const clientid_t *id = s->id.client_id == 0 ? NULL : &s->id;
     s->handle = zookeeper_init(s->hosts, on_session_event, timeout_ms, id, s, ZOO_NO_LOG_CLIENTENV);
     if (s->handle == NULL) {
@@ -422,9 +423,8 @@ struct metastore *metastore_zk_session_open(struct metastore_factory *f, struct 
                                             void *arg)
 {
     struct metastore_zk_session *s = xalloc(sizeof *s);
-    s->base = (struct metastore){.ops = &session_ops, .env = env};
+    s->base = (struct metastore){.ops = &session_ops, .env = env, .timeout_ms = session_timeout_ms};
     s->factory = CONTAINER_OF(f, struct metastore_zk_factory, base);
-    s->timeout_ms = session_timeout_ms;
     s->state = state;
     s->state_arg = arg;
     s->fd = -1;

@@ -125,10 +125,11 @@ static const struct config_def broker_defs[] =
                 .name = "zookeeper.session.timeout.ms",
                 .type = CONFIG_INT,
                 .default_text = "18000",
-                .min = 1,
+                .min = 100,
                 .max = INT32_MAX,
                 .fallback = CONFIG_KEY_NONE,
-                .doc = "A broker that is silent this long counts as dead.",
+                .doc = "A broker that is silent this long counts as dead; ZooKeeper may settle on "
+                       "more or less.",
             },
         [CONFIG_BROKER_LOG_DIR] =
             {

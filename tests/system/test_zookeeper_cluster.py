@@ -2,11 +2,14 @@
 
 import os
 import re
+import shutil
 import signal
+import tempfile
 import unittest
 
 import metrics
-from servers import ServerTest
+import zookeeper
+from servers import Server, ServerTest, free_ports
 from support import wait_until
 
 LINES = ["line %05d %s" % (i, "payload " * 10) for i in range(3000)]
@@ -266,6 +269,28 @@ class EmptiedZooKeeper(RecordsTest):
         self.assertEqual(self.folders(), ["kept-0", "kept-1"])
         self.assertEqual(server.stop(), 0)
         self.assertEqual(self.folders(), ["kept-0", "kept-1"])
+
+
+class ShortSessions(unittest.TestCase):
+    """A server that lets sessions last longer than the broker asks for: its minSessionTimeout."""
+
+    def test_killed_broker_waits_for_the_session_that_was_agreed_on(self):
+        zookeeper.require()
+        root = tempfile.mkdtemp(prefix="klamm-sessions-")
+        self.addCleanup(shutil.rmtree, root, ignore_errors=True)
+        metastore = zookeeper.ZooKeeper(tick_ms=500, min_session_ms=6000)
+        self.addCleanup(metastore.close)
+        server = Server(root, "broker", metastore.address + "/sessions", free_ports(1)[0],
+                        **{"broker.id": 1, "zookeeper.session.timeout.ms": 100})
+        self.addCleanup(server.close)
+        server.start()
+        server.wait_ready()
+        server.kill()
+        server.start()
+        server.wait_log("INFO  broker id 1 is registered by %s; waiting up to 1[12][0-9]{3} ms for that session to end"
+                        % server.address)
+        server.wait_ready()
+        self.assertEqual(server.stop(), 0)
 
 
 if __name__ == "__main__":
