@@ -162,17 +162,23 @@ static struct slice protocol_of(const struct config_set *set, const char *name)
     return found;
 }
 
+/* The fault is that of the map where there is one, else of the listeners. */
 static int protocols_check(const struct config_set *set, const struct cmd_server_listeners *l,
-                           struct errmsg *em)
+                           int *ret_key, struct errmsg *em)
 {
+    *ret_key = config_set_own(set, CONFIG_BROKER_LISTENER_PROTOCOL_MAP) != NULL
+                   ? CONFIG_BROKER_LISTENER_PROTOCOL_MAP
+                   : CONFIG_BROKER_LISTENERS;
     for (int32_t i = 0; i < l->count; i++) {
         struct slice protocol = protocol_of(set, l->list[i].name);
         if (slice_is_null(protocol)) {
-            return errmsg_set(em, E_INVALID, "it does not name the protocol of %s",
-                              l->list[i].name);
+            return errmsg_set(em, E_INVALID,
+                              "%s needs its protocol in listener.security.protocol.map, as in "
+                              "%s:PLAINTEXT",
+                              l->list[i].name, l->list[i].name);
         }
         if (!slice_equal_str(protocol, "PLAINTEXT")) {
-            return errmsg_set(em, E_INVALID, "%s is to be %.*s: PLAINTEXT is all there is",
+            return errmsg_set(em, E_INVALID, "%s is to speak %.*s: PLAINTEXT is all there is",
                               l->list[i].name, (int)MIN(protocol.len, 20),
                               (const char *)protocol.ptr);
         }
@@ -264,8 +270,7 @@ int cmd_server_listeners_parse(const struct config_set *set, struct cmd_server_l
     *ret_key = CONFIG_BROKER_LISTENERS;
     int err = listeners_take(set, &l, em);
     if (err == 0) {
-        *ret_key = CONFIG_BROKER_LISTENER_PROTOCOL_MAP;
-        err = protocols_check(set, &l, em);
+        err = protocols_check(set, &l, ret_key, em);
     }
     if (err == 0) {
         *ret_key = CONFIG_BROKER_ADVERTISED_LISTENERS;

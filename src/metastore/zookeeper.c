@@ -193,6 +193,11 @@ static int connect_parse(struct metastore_zk_factory *f, const char *connect, st
     struct slice list =
         slash == NULL ? slice_str(connect) : slice_of(connect, (size_t)(slash - connect));
     struct slice chroot = slice_str(slash == NULL || slash[1] == 0 ? "" : slash);
+    if (memchr(chroot.ptr, ',', chroot.len) != NULL) {
+        return errmsg_set(em, E_INVALID,
+                          "\"%.*s\" is no chroot, which comes once, behind the last ZooKeeper host",
+                          SLICE_ARG(chroot));
+    }
     if (chroot.len > 0 && !metastore_path_is_valid(chroot)) {
         return errmsg_set(em, E_INVALID, "ZooKeeper chroot \"%.*s\" is not a path",
                           SLICE_ARG(chroot));

@@ -133,7 +133,7 @@ static void values_that_do_not_fit_are_refused(void **state)
         const char *error;
     } rows[] = {
         {"listeners=PLAINTEXT://a:1,PLAINTEXT://b:2", "PLAINTEXT is there twice"},
-        {"listeners=SSL://a:1", "SSL is to be SSL: PLAINTEXT is all there is"},
+        {"listeners=SSL://a:1", "SSL is to speak SSL: PLAINTEXT is all there is"},
         {"listeners=PLAINTEXT://a", "the port must be a number from 0 to 65535"},
         {"listeners=PLAINTEXT://a:65536", "the port must be a number from 0 to 65535"},
         {"listeners=PLAINTEXT://::1:9", "an IPv6 address needs brackets"},

@@ -71,7 +71,10 @@ static void bad_connect_strings_are_named(void **state)
     assert_connect_refused("a, b",
                            "ZooKeeper host \" b\": the name has a character that no name has");
     assert_connect_refused("a/b/", "ZooKeeper chroot \"/b/\" is not a path");
-    assert_connect_refused("a/b,c/d/../e", "ZooKeeper chroot \"/b,c/d/../e\" is not a path");
+    assert_connect_refused("a/b/c/../d", "ZooKeeper chroot \"/b/c/../d\" is not a path");
+    assert_connect_refused("a:1,b:2/x,c:3/x",
+                           "\"/x,c:3/x\" is no chroot, which comes once, behind the last "
+                           "ZooKeeper host");
 }
 
 static void number_of_hosts_is_bounded(void **state)
