@@ -45,6 +45,7 @@ static const char *const error_names[E_COUNT] = {
     [E_NOT_AVAILABLE] = "not available yet",
     [E_PRODUCER_FENCED] = "producer fenced",
     [E_TRANSACTION_STATE] = "wrong transaction state",
+    [E_READ_ONLY] = "read-only file system",
 };
 
 const char *error_name(int code)
@@ -112,6 +113,8 @@ enum error error_from_errno(int error_number)
     case EACCES:
     case EPERM:
         return E_REFUSED;
+    case EROFS:
+        return E_READ_ONLY;
     case ENOTEMPTY:
         return E_NOT_EMPTY;
     default:

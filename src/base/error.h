@@ -50,6 +50,7 @@ enum error {
     E_NOT_AVAILABLE = 34,     /* not known yet: a fresh leader's end of the readable range */
     E_PRODUCER_FENCED = 35,   /* a newer epoch of this producer id is known */
     E_TRANSACTION_STATE = 36, /* the producer's transaction does not allow it */
+    E_READ_ONLY = 37,         /* nothing can be written there */
     E_COUNT
 };
 

@@ -57,15 +57,10 @@ static void errno_maps_to_our_codes(void **state)
     static const struct {
         int error_number;
         enum error code;
-    } cases[] = {{0, E_OK},
-                 {ENOENT, E_NOT_FOUND},
-                 {ENOSPC, E_DISK_FULL},
-                 {EIO, E_IO},
-                 {EAGAIN, E_AGAIN},
-                 {EPIPE, E_CLOSED},
-                 {ECONNREFUSED, E_REFUSED},
-                 {ENOTSUP, E_SYSTEM},
-                 {ENOMEM, E_NO_MEMORY}};
+    } cases[] = {
+        {0, E_OK},           {ENOENT, E_NOT_FOUND}, {ENOSPC, E_DISK_FULL},     {EIO, E_IO},
+        {EAGAIN, E_AGAIN},   {EPIPE, E_CLOSED},     {ECONNREFUSED, E_REFUSED}, {EROFS, E_READ_ONLY},
+        {ENOTSUP, E_SYSTEM}, {ENOMEM, E_NO_MEMORY}};
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         assert_int_equal(cases[i].code, error_from_errno(cases[i].error_number));
     }
