@@ -1,5 +1,5 @@
 # libklamm for other programs: the client and what it stands on in one shared object that exports the
-# functions of include/klamm/klamm.h alone (all else is hidden), and a pkg-config file.
+# functions of include/klamm/klamm.h alone (all else is hidden); install.cmake adds a pkg-config file.
 target_compile_definitions(klamm_client PRIVATE KLAMM_VERSION="${PROJECT_VERSION}")
 foreach(part client net wire auth record model env metric base)
     if(TARGET klamm_${part})
@@ -12,7 +12,5 @@ set_target_properties(klamm_shared PROPERTIES OUTPUT_NAME klamm VERSION ${PROJEC
     SOVERSION 0)
 
 include(GNUInstallDirs)
-configure_file(cmake/klamm.pc.in ${CMAKE_BINARY_DIR}/klamm.pc @ONLY)
 install(TARGETS klamm_shared LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(FILES include/klamm/klamm.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/klamm)
-install(FILES ${CMAKE_BINARY_DIR}/klamm.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)

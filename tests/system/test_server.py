@@ -57,14 +57,21 @@ class Server(unittest.TestCase):
         unit.read(SOURCE / "conf/klamm.service")
         self.assertEqual(set(unit.sections()), {"Unit", "Service", "Install"})
         service = unit["Service"]
-        for key in ("ExecStart", "ExecStartPre"):
-            words = service[key].split()
-            self.assertEqual(words[:2], ["/usr/bin/klamm", "server"])
-            for word in words[2:]:
-                if word.startswith("--"):
-                    self.assertIn(word, server("--help").stdout)
+        words = service["ExecStart"].split()
+        self.assertEqual(words[:2], ["/usr/bin/klamm", "server"])
+        for word in words[2:]:
+            if word.startswith("--"):
+                self.assertIn(word, server("--help").stdout)
         self.assertIn("2 the command line or the configuration is wrong", server("--help").stdout.replace("\n", " "))
-        self.assertEqual(service["RestartPreventExitStatus"], "2")
+
+    def test_unit_does_not_try_a_wrong_configuration_again(self):
+        """RestartPreventExitStatus counts for ExecStart alone; what ran before it would be tried for ever."""
+        unit = configparser.ConfigParser(interpolation=None, strict=True)
+        unit.optionxform = str
+        unit.read(SOURCE / "conf/klamm.service")
+        self.assertEqual([key for key in unit["Service"] if key.startswith("Exec")], ["ExecStart"])
+        status = server("--config", self.config("log.dirs=" + self.directory)).returncode
+        self.assertEqual(unit["Service"]["RestartPreventExitStatus"], str(status))
 
     @unittest.skipIf(shutil.which("systemd-analyze") is None, "systemd-analyze is not installed")
     def test_unit_is_accepted_by_systemd(self):
