@@ -4,6 +4,7 @@ import struct
 import unittest
 
 import protocol
+from moves_report import Report
 from servers import ServerTest
 from support import Writer, wait_until
 
@@ -44,14 +45,15 @@ def alter(address, topic, partition, replicas):
 
 
 class Levels(ServerTest):
-    def raise_level(self, level):
-        """One broker after the other, as operators do; the next only when this one is in sync again."""
+    def raise_level(self, level, check=lambda: None):
+        """One broker after the other, as operators do; the next only when this one is in sync again, and after check."""
         for broker, server in self.cluster.servers.items():
             self.assertEqual(server.stop(), 0)
             server.configure(**{LEVEL: level})
             server.start()
             server.wait_ready()
             self.wait_whole(broker)
+            check()
 
     def wait_whole(self, broker):
         """Every partition of the broker that is not about to leave it has it in the in-sync set."""
@@ -128,16 +130,44 @@ class RollingRaise(Levels):
     brokers = 4
     settings = {LEVEL: "2.4"}
 
+    def move(self):
+        """The move of raised as the controller lists it, to all who ask and to those who ask for more."""
+        def look():
+            controller = self.cluster.controller()
+            if controller is None:
+                return None
+            address = self.cluster.servers[controller].address
+            code, listed = protocol.list_moves(address)
+            report = Report(address)
+            if code != 0 or report.code != 0:
+                return None
+            move = report.moves["raised", 0]
+            return {"listed": listed, "started_ms": move["started_ms"], "submitted_by": move["submitted_by"],
+                    "original": move["original"]}
+        return wait_until("the list of moves", look)
+
+    def assert_moving(self):
+        """What the topic znode says of the move is what its start wrote there."""
+        node = self.cluster.znode("/brokers/topics/raised")
+        self.assertEqual((node["partitions"], node["adding_replicas"], node["removing_replicas"], node["original_replicas"]),
+                         ({"0": [4, 1, 2, 3]}, {"0": [4]}, {"0": [3]}, {"0": [1, 2, 3]}))
+
     def test_a_rolling_raise_under_load_loses_nothing(self):
         self.create("raised", [1, 2, 3])
-        self.produce("raised", LINES)
+        lines = LINES * 3  # a minute's copying, and the raises take seconds
+        self.produce("raised", lines)
         writer = Writer(",".join(server.address for server in self.cluster.servers.values()), "raised")
         self.execute("raised", [4, 1, 2], options=("--throttle", "200000"))
         self.assertNotIn("topic_id", self.cluster.znode("/brokers/topics/raised"))
-        self.raise_level("2.8")
+        wait_until("the start of the move to be kept", lambda: self.cluster.znode("/klamm/moves/raised:0"))
+        before = self.move()
+        self.assertEqual(before["listed"], {("raised", 0): ([4, 1, 2, 3], [4], [3])})
+        self.raise_level("2.8", self.assert_moving)
         moving = self.cluster.znode("/brokers/topics/raised")
         self.assertRegex(moving["topic_id"], r"^[A-Za-z0-9_-]{22}$")
-        self.raise_level("3.9")
+        self.assertEqual(self.move(), before)
+        self.raise_level("3.9", self.assert_moving)
+        self.assertEqual(self.move(), before)
         self.assertEqual(self.cluster.znode("/feature"), {"version": 2, "status": 1, "features": {}})
         self.assertEqual(self.cluster.znode("/brokers/topics/raised")["topic_id"], moving["topic_id"])
         self.execute("raised", [4, 1, 2], options=("--additional", "--throttle", "1000000000"), check=False)
@@ -145,7 +175,7 @@ class RollingRaise(Levels):
         self.assertEqual(self.replicas("raised"), [[4, 1, 2]])
         self.wait_isr("raised", [1, 2, 4])
         written = writer.finish()
-        self.assertEqual(self.consume("raised"), LINES + written)
+        self.assertEqual(self.consume("raised"), lines + written)
 
 
 if __name__ == "__main__":
