@@ -439,13 +439,14 @@ static void changes_return(struct core_topic *t)
     }
 }
 
-/* Nothing was stored. New triples are given up; finished moves must be stored and wait again. */
+/* Nothing was stored. New partitions are refused, as new topics are; new triples are given up; finished
+ * moves must be stored and wait again. */
 static void set_failed(struct control *c, struct core_topic *t, const char *message)
 {
     struct list finished;
     list_init(&finished);
     struct list_node *n = NULL;
-    bool gave_up = control_grow_done(c, t, KERR_UNKNOWN_SERVER_ERROR, message);
+    bool gave_up = control_grow_done(c, t, KERR_INVALID_REQUEST, message);
     id_forget(c, t);
     while ((n = list_pop(&t->writing)) != NULL) {
         struct core_move *m = CONTAINER_OF(n, struct core_move, change);

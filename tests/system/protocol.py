@@ -227,12 +227,17 @@ def metadata(address, topic):
 
 
 def create_partitions(address, counts):
-    """{topic: error} for {topic: new count}; version 0."""
+    """{topic: error} for {topic: new count}."""
+    return {topic: code for topic, (code, _) in create_partitions_told(address, counts).items()}
+
+
+def create_partitions_told(address, counts):
+    """{topic: (error, message)} for {topic: new count}; version 0."""
     topics = [text(topic) + struct.pack(">ii", count, -1) for topic, count in counts.items()]
     answer = call(address, 37, 0, array(topics) + struct.pack(">ib", 30000, 0))
     answer.take("i")
     rows = answer.array(lambda: (answer.text(), answer.take("h"), answer.text()))
-    return {topic: code for topic, code, _ in rows}
+    return {topic: (code, message) for topic, code, message in rows}
 
 
 def alter_body(topics):

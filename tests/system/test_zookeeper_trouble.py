@@ -248,7 +248,8 @@ class Trouble(ServerTest):
                                     check=False)
         self.assertEqual(result.returncode, 1)
         self.assertIn("too large for the metastore", result.stderr)
-        self.assertNotEqual(protocol.create_partitions(controller, {"kept": 80000})["kept"], 0)
+        self.assertEqual(protocol.create_partitions_told(controller, {"kept": 80000})["kept"],
+                         (42, "too large for the metastore"))
         self.assertEqual(self.cluster.ask("get", "/brokers/topics/kept"), node)
         self.assertIsNone(self.cluster.znode("/brokers/topics/kept-wide"))
         self.execute("kept", [4, 2, 3])
