@@ -30,6 +30,8 @@ LOGS = {
 # Functions that log what others made, with the place where those are held to the table.
 RELAYED = {
     "src/broker/controller/controller.c:effect_perform": "what control/ logs",
+    "src/broker/controller/moves.c:controller_moves_step": "what moves/ logs",
+    "src/broker/broker.c:settings_take": "what model/ says of a key",
     "src/cmd/server_host.c:on_trouble": "what metastore/ says of ZooKeeper",
     "src/cmd/server_host.c:on_broker_log": "what the broker logs",
 }
