@@ -84,8 +84,10 @@ struct queue_place {
     bool holds;                 /* use is taken */
     struct queue_use use;
     struct list_node unsized; /* moves.unsized: it holds slots, and its bytes are not known */
-    int32_t pins;             /* items of requests that point here */
-    uint64_t seen_request;    /* duplicates in one request: its serial, and the item */
+    struct list_node
+        stalled;           /* moves.stalled: it moves, and holds nothing while a target is down */
+    int32_t pins;          /* items of requests that point here */
+    uint64_t seen_request; /* duplicates in one request: its serial, and the item */
     int32_t seen_index;
     uint64_t load_serial;  /* private to loading: the newest job that has it */
     struct ids load_base;  /* ditto: the list at rest before the moves that were looked at so far */
@@ -335,6 +337,7 @@ struct moves {
     struct queue_move *reservation; /* nobody passes it where it needs something */
     int32_t holding;                /* places that hold slots */
     int64_t bytes_used;
+    struct list stalled; /* queue_place */
     struct list unsized; /* queue_place: while bytes are limited, what has bytes waits for them */
     int64_t size_at_ms;  /* they are looked at again then */
     int32_t waiting_count;
@@ -381,6 +384,7 @@ void moves_slots_init(struct moves *m);
 void moves_slots_free(struct moves *m);
 struct queue_broker *moves_broker_get(struct moves *m, int32_t id);
 /* Takes what use says for the place (use's memory goes over), or gives back what it has. */
+/* Nothing is taken while a broker of use->in is down: the place is stalled instead. */
 void moves_take(struct moves *m, struct queue_place *p, struct queue_use *use);
 void moves_give_back(struct moves *m, struct queue_place *p);
 /* Into the queue, out of it. A paused one, or one that holds slots, is in none. */
@@ -397,6 +401,8 @@ int64_t moves_sizes_at(const struct moves *m);
 /* Starts v, or parks it at what it lacks; it is in no park. */
 void moves_look_at(struct moves *m, struct queue_move *v);
 void moves_wake_all(struct moves *m); /* limits changed */
+/* Brokers came or went: what waits for those that came is looked at, what moves to those that went gives back
+ * what it holds. */
 void moves_wake_brokers(struct moves *m);
 /* Alters of this step. */
 void moves_starts_flush(struct moves *m);

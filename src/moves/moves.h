@@ -16,7 +16,8 @@
  * Order: repair before drain before balance, then in the order of submission; whatever fits passes what does
  * not. One that was passed MOVES_PASSES_MAX times is passed no more by moves that use what it waits for.
  * Slots: a move takes one `in` slot at each broker that gains a replica and one `out` slot at the broker that
- * led when it started. A partition larger than the bytes allowed in flight runs alone.
+ * led when it started. While one of the brokers that gain a replica is down the move takes nothing; it takes its
+ * slots back, free or not, when the broker returns, and is never stopped for them. A partition larger than the bytes allowed in flight runs alone.
  *
  * Facts are asked for, not told: struct moves_lookup answers from memory. After a fact changed the driver says
  * where (MOVES_ON_PARTITION, MOVES_ON_BROKERS).

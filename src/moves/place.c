@@ -47,6 +47,7 @@ static void place_free(struct moves *m, struct queue_place *p)
     struct queue_topic *t = p->topic;
     HASH_DEL(t->places, p);
     list_remove(&m->places, &p->link);
+    list_remove(&m->stalled, &p->stalled);
     ids_deinit(&p->use.in);
     ids_deinit(&p->load_base);
     free(p);
@@ -228,6 +229,7 @@ void moves_place_look(struct moves *m, struct queue_place *p)
 {
     struct moves_partition f;
     p->pins++; /* it must outlive what follows */
+    list_remove(&m->stalled, &p->stalled);
     if (!moves_place_facts(m, p, &f)) {
         gone(m, p);
     } else {

@@ -31,6 +31,7 @@ void moves_slots_init(struct moves *m)
     heap_init(&m->order);
     list_init(&m->woken);
     list_init(&m->unsized);
+    list_init(&m->stalled);
 }
 
 void moves_slots_free(struct moves *m)
@@ -134,22 +135,65 @@ void moves_wake_all(struct moves *m)
     sizes_wake(m);
 }
 
-void moves_wake_brokers(struct moves *m)
+/* ---- what is taken ---- */
+
+static bool has_dead(const struct moves *m, const struct ids *brokers)
 {
-    struct queue_broker *b = NULL;
-    struct queue_broker *next = NULL;
-    HASH_ITER(hh, m->brokers, b, next)
-    {
-        if (b->down.moves.count > 0 && m->lookup.broker_is_live(m->lookup.arg, b->id)) {
-            park_wake(m, &b->down);
+    bool has = false;
+    for (int32_t i = 0; !has && i < brokers->count; i++) {
+        has = !m->lookup.broker_is_live(m->lookup.arg, brokers->list[i]);
+    }
+    return has;
+}
+
+static void stall(struct moves *m, struct queue_place *p)
+{
+    moves_give_back(m, p);
+    if (!list_has(&p->stalled)) {
+        list_push_back(&m->stalled, &p->stalled);
+    }
+}
+
+/* What moves to brokers that are gone stands in nobody's way. */
+static void stall_all(struct moves *m)
+{
+    struct list_node *n = NULL;
+    list_foreach (n, &m->places) {
+        struct queue_place *p = CONTAINER_OF(n, struct queue_place, link);
+        if (p->holds && p->is_moving && !moves_is_asked(p->waiting) && has_dead(m, &p->use.in)) {
+            stall(m, p);
         }
     }
 }
 
-/* ---- what is taken ---- */
+void moves_wake_brokers(struct moves *m)
+{
+    struct queue_broker *b = NULL;
+    struct queue_broker *next_broker = NULL;
+    bool is_dead_used = false;
+    HASH_ITER(hh, m->brokers, b, next_broker)
+    {
+        bool is_live = m->lookup.broker_is_live(m->lookup.arg, b->id);
+        is_dead_used = is_dead_used || (!is_live && b->in_used > 0);
+        if (is_live) {
+            park_wake(m, &b->down);
+        }
+    }
+    if (is_dead_used) {
+        stall_all(m);
+    }
+    for (size_t left = m->stalled.count; left > 0;
+         left--) { /* each goes, or comes to the end again */
+        moves_place_look(m, CONTAINER_OF(list_first(&m->stalled), struct queue_place, stalled));
+    }
+}
 
 void moves_take(struct moves *m, struct queue_place *p, struct queue_use *use)
 {
+    if (has_dead(m, &use->in)) {
+        stall(m, p);
+        return;
+    }
     moves_give_back(m, p);
     p->holds = true;
     ids_move(&p->use.in, &use->in);
@@ -504,14 +548,6 @@ void moves_look_at(struct moves *m, struct queue_move *v)
     needs(v, &f, &step, &use);
     struct queue_park *park = NULL;
     bool is_new = v->state == QUEUE_WAITING; /* else it moves, and only wants its slots back */
-    if (is_new && m->limits.bytes_in_flight >= 0 && f.bytes < 0 && use.in.count > 0) {
-        moves_move_reason(m, v, MOVES_REASON_SLOT, 0); /* its size is being asked for */
-        order_leave(m, v);
-        park_put(&m->retry, v, m->now_ms + QUEUE_SIZE_MS);
-        ids_deinit(&step);
-        ids_deinit(&use.in);
-        return;
-    }
     for (int32_t i = 0; is_new && park == NULL && i < use.in.count; i++) {
         if (!m->lookup.broker_is_live(m->lookup.arg, use.in.list[i])) {
             park = &moves_broker_get(m, use.in.list[i])->down;
@@ -519,7 +555,17 @@ void moves_look_at(struct moves *m, struct queue_move *v)
             order_leave(m, v);
         }
     }
-    if (park == NULL) {
+    if (is_new && park == NULL && m->limits.bytes_in_flight >= 0 && f.bytes < 0 &&
+        use.in.count > 0) {
+        /* Its size is being asked for, of the leader. */
+        moves_move_reason(m, v, f.leader < 0 ? MOVES_REASON_NO_LEADER : MOVES_REASON_SLOT, 0);
+        order_leave(m, v);
+        park_put(&m->retry, v, m->now_ms + QUEUE_SIZE_MS);
+        ids_deinit(&step);
+        ids_deinit(&use.in);
+        return;
+    }
+    if (park == NULL && (is_new || !has_dead(m, &use.in))) {
         park = lacking(m, v, &use);
         if (park != NULL) {
             moves_move_reason(m, v, MOVES_REASON_SLOT, 0);

@@ -28,6 +28,7 @@ static void on_log(void *arg, const char *line)
         strstr(line, "has no replica in sync") != NULL) {
         cluster_fail(b->cluster, "broker %d: %s", b->id, line);
     }
+    cluster_caps_logged(b->cluster, line);
 }
 
 static bool is_end(void *arg, const char *point)

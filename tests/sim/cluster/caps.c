@@ -10,6 +10,7 @@
 #include "sim/cluster/cluster.h"
 
 #include <assert.h>
+#include <stdio.h>
 
 #define LATE_MS                                                                                    \
     15000 /* so late the controller may know of other limits, and its own choice be stored */
@@ -170,6 +171,35 @@ static void check_bytes(struct cluster *c, const struct moves_limits *l)
     }
 }
 
+/* A target that is down, or shuts down, makes its move give its slots back. It has them again later, also when
+ * others have taken them. */
+static void loosen(struct cluster *c)
+{
+    for (int32_t p = 0; p < c->partition_count; p++) {
+        const struct ids *adding = &c->stored.now[p].adding;
+        for (int32_t i = 0; i < adding->count; i++) {
+            int32_t id = adding->list[i];
+            const struct cluster_broker *b =
+                id >= 1 && id <= c->broker_count ? &c->brokers[id - 1] : NULL;
+            if (b != NULL && (c->caps.is_gone[id] || b->broker == NULL || b->is_stopping)) {
+                c->caps.is_loose[p] = true;
+            }
+        }
+    }
+}
+
+/* The stored registrations are not to be seen here (they are no persistent nodes). */
+void cluster_caps_logged(struct cluster *c, const char *line)
+{
+    int id = 0;
+    char what[16];
+    bool is_told = sscanf(line, "controller: broker %d %15s (epoch", &id, what) == 2;
+    if (is_told && id >= 1 && id <= STORED_BROKERS_MAX) {
+        c->caps.is_gone[id] = strcmp(what, "went") == 0;
+        loosen(c);
+    }
+}
+
 void cluster_caps_check(struct cluster *c)
 {
     struct cluster_caps *k = &c->caps;
@@ -177,6 +207,7 @@ void cluster_caps_check(struct cluster *c)
         return;
     }
     k->has_start = false;
+    loosen(c);
     if (k->count == 0) {
         return;
     }

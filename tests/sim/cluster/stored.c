@@ -17,6 +17,7 @@
 #define STATE_PREFIX METASTORE_TOPICS "/" CLUSTER_TOPIC "/partitions/"
 
 static_assert(STORED_PARTITIONS_MAX == CLUSTER_PARTITIONS_MAX, "one bound of partitions");
+static_assert(STORED_BROKERS_MAX == CLUSTER_BROKERS_MAX, "one bound of brokers");
 
 /* ---- lists ---- */
 

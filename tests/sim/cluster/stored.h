@@ -11,6 +11,7 @@
 #include "moves/moves.h"
 
 #define STORED_PARTITIONS_MAX 4
+#define STORED_BROKERS_MAX    6
 #define STORED_LIMITS_MAX     32
 
 struct cluster;
@@ -59,7 +60,10 @@ struct cluster_caps {
     int32_t count;
     bool has_start; /* in the write that is looked at */
     int64_t started_ms[STORED_PARTITIONS_MAX];
-    bool is_loose[STORED_PARTITIONS_MAX]; /* it moves without a slot: it was paused, or found so */
+    bool is_loose
+        [STORED_PARTITIONS_MAX]; /* it moves without a slot: it was paused, or found so, or its
+                                             target was down */
+    bool is_gone[STORED_BROKERS_MAX + 1];     /* by id: a controller said so last */
     int64_t sizes[STORED_PARTITIONS_MAX][64]; /* bytes at the leader, a second apart */
     int64_t sized_ms;
     int64_t size_count;
@@ -87,5 +91,7 @@ void cluster_caps_moved(struct cluster *c, int32_t partition, const struct assig
 /* All changes of one write were told by cluster_caps_moved. */
 void cluster_caps_check(struct cluster *c);
 void cluster_caps_controller(struct cluster *c);
+/* A broker logged this. */
+void cluster_caps_logged(struct cluster *c, const char *line);
 /* Looks at the sizes of the partitions; call about every 100 ms. */
 void cluster_caps_step(struct cluster *c);

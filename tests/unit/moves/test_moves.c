@@ -21,6 +21,8 @@ struct play {
     struct world w;
     struct moves_limits limits;
     struct history history[PARTITIONS];
+    bool is_loose
+        [PARTITIONS]; /* a target of its move was down: it gave its slots back, and takes them unasked */
     uint64_t seed;
     int round;
 };
@@ -32,6 +34,15 @@ static void play_fail(const struct play *s, const char *what, int32_t partition)
 
 /* ---- invariants ---- */
 
+static bool has_dead_target(const struct play *s, const struct world_partition *p)
+{
+    bool has = false;
+    for (int32_t i = 0; i < p->a.adding.count; i++) {
+        has = has || !s->w.is_live[p->a.adding.list[i]];
+    }
+    return has;
+}
+
 static void check_caps(struct play *s)
 {
     int32_t in[WORLD_BROKERS + 1] = {0};
@@ -41,7 +52,9 @@ static void check_caps(struct play *s)
     int32_t copying = 0;
     for (int32_t i = 0; i < PARTITIONS; i++) {
         const struct world_partition *p = &s->w.partitions[i];
-        if (!assignment_is_reassigning(&p->a) || p->is_stopped) {
+        s->is_loose[i] =
+            assignment_is_reassigning(&p->a) && (s->is_loose[i] || has_dead_target(s, p));
+        if (!assignment_is_reassigning(&p->a) || p->is_stopped || s->is_loose[i]) {
             continue;
         }
         count++;
@@ -73,7 +86,8 @@ static bool would_fit(const struct play *s, int32_t partition, const struct ids 
     const struct world_partition *me = &s->w.partitions[partition];
     for (int32_t i = 0; i < PARTITIONS; i++) {
         const struct world_partition *p = &s->w.partitions[i];
-        if (i == partition || !assignment_is_reassigning(&p->a) || p->is_stopped) {
+        if (i == partition || !assignment_is_reassigning(&p->a) || p->is_stopped ||
+            has_dead_target(s, p)) {
             continue;
         }
         count++;

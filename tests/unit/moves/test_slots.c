@@ -124,6 +124,62 @@ static void a_dead_target_is_waited_for(void **state)
     world_deinit(&w);
 }
 
+/* One that dies under a move takes the slots of no other; they are the move's again when it returns, though
+ * others have them. */
+static void a_running_move_to_a_dead_target_holds_nothing(void **state)
+{
+    (void)state;
+    struct world w;
+    struct moves_view view;
+    world_init(&w, 3, (struct moves_limits){-1, 1, -1, 100});
+    for (int32_t i = 0; i < 3; i++) {
+        w.partitions[i].bytes = 30;
+    }
+    world_submit(&w, 0, 0, (int32_t[]){4, 5, 6}, world_request(MOVES_ACTION_SUBMIT));
+    world_submit(&w, 1, 2, (int32_t[]){4, 6, 7}, world_request(MOVES_ACTION_SUBMIT));
+    assert_int_equal(world_moving_count(&w), 1);
+    world_broker_set(&w, 5, false);
+    world_settle(&w);
+    assert_true(world_is_moving(&w, 0));
+    assert_true(world_is_moving(&w, 1));
+    assert_false(world_is_moving(&w, 2));
+    world_broker_set(&w, 4, false); /* another one of it */
+    world_broker_set(&w, 4, true);
+    world_broker_set(&w, 5, true);
+    world_settle(&w);
+    assert_true(moves_find_running(w.m, slice_str(WORLD_TOPIC), 0, &view));
+    assert_int_equal(view.state, MOVES_RUNNING); /* not stopped for its slots */
+    world_move_end(&w, 1);
+    world_settle(&w);
+    assert_false(world_is_moving(&w, 2)); /* they are taken again */
+    world_move_end(&w, 0);
+    world_settle(&w);
+    assert_true(world_is_moving(&w, 2));
+    world_deinit(&w);
+}
+
+/* Resumed while its target is down: it waits for that one, not for slots. */
+static void a_resumed_move_to_a_dead_target_waits_for_no_slot(void **state)
+{
+    (void)state;
+    struct world w;
+    struct moves_view view;
+    world_init(&w, 2, (struct moves_limits){-1, -1, 1, -1});
+    world_submit(&w, 0, 0, (int32_t[]){4, 5, 6}, world_request(MOVES_ACTION_SUBMIT));
+    struct moves_request pause = world_request(MOVES_ACTION_PAUSE);
+    struct moves_request resume = world_request(MOVES_ACTION_RESUME);
+    world_ask(&w, &pause);
+    world_settle(&w);
+    world_submit(&w, 1, 1, (int32_t[]){4, 6, 7}, world_request(MOVES_ACTION_SUBMIT));
+    world_broker_set(&w, 5, false);
+    world_ask(&w, &resume);
+    world_settle(&w);
+    assert_true(world_is_moving(&w, 1));
+    assert_true(moves_find_running(w.m, slice_str(WORLD_TOPIC), 0, &view));
+    assert_int_equal(view.state, MOVES_RUNNING);
+    world_deinit(&w);
+}
+
 static void a_lower_limit_stops_nothing_and_a_higher_one_starts_more(void **state)
 {
     (void)state;
@@ -157,6 +213,25 @@ static void an_unknown_size_is_waited_for(void **state)
     w.partitions[0].bytes = 10;
     world_pass(&w, 1000);
     assert_true(world_is_moving(&w, 0));
+    world_deinit(&w);
+}
+
+/* Nobody tells the size of a partition without a leader: that is what is waited for. */
+static void an_unknown_size_without_a_leader_is_no_lack_of_slots(void **state)
+{
+    (void)state;
+    struct world w;
+    struct moves_view view;
+    world_init(&w, 1, (struct moves_limits){-1, -1, -1, 1000});
+    w.partitions[0].bytes = -1;
+    w.partitions[0].is_leaderless = true;
+    world_submit(&w, 0, 0, (int32_t[]){4, 5, 6}, world_request(MOVES_ACTION_SUBMIT));
+    assert_true(moves_find_queued(w.m, slice_str(WORLD_TOPIC), 0, &view));
+    assert_int_equal(view.reason, MOVES_REASON_NO_LEADER);
+    world_broker_set(&w, 5, false);
+    world_pass(&w, 1000);
+    assert_true(moves_find_queued(w.m, slice_str(WORLD_TOPIC), 0, &view));
+    assert_int_equal(view.reason, MOVES_REASON_TARGET_DOWN);
     world_deinit(&w);
 }
 
@@ -198,8 +273,11 @@ int main(void)
         cmocka_unit_test(a_big_one_does_not_starve),
         cmocka_unit_test(repair_goes_before_drain_before_balance),
         cmocka_unit_test(a_dead_target_is_waited_for),
+        cmocka_unit_test(a_running_move_to_a_dead_target_holds_nothing),
+        cmocka_unit_test(a_resumed_move_to_a_dead_target_waits_for_no_slot),
         cmocka_unit_test(a_lower_limit_stops_nothing_and_a_higher_one_starts_more),
         cmocka_unit_test(an_unknown_size_is_waited_for),
+        cmocka_unit_test(an_unknown_size_without_a_leader_is_no_lack_of_slots),
         cmocka_unit_test(a_new_controller_learns_the_sizes_of_what_runs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

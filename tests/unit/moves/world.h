@@ -27,6 +27,7 @@ struct world_partition {
     struct assignment a;
     int64_t bytes;
     bool is_gone;
+    bool is_leaderless;
     bool is_stopped; /* in the group of rate 0 */
     int32_t ours;    /* accepted starts of the queue */
 };
@@ -107,7 +108,7 @@ static inline bool world_lookup(void *arg, struct slice topic, int32_t partition
         return false;
     }
     struct world_partition *p = &w->partitions[partition];
-    *ret = (struct moves_partition){&p->a, world_leader(p), p->bytes};
+    *ret = (struct moves_partition){&p->a, p->is_leaderless ? -1 : world_leader(p), p->bytes};
     return true;
 }
 
