@@ -548,7 +548,8 @@ static void cancel_mark(struct moves *m, struct queue_request *r, struct queue_i
 {
     struct queue_place *p = item->place;
     bool has_waiting = item->takes_waiting && p->waiting != NULL;
-    bool has_running = item->takes_running && (p->running != NULL || p->is_moving);
+    bool is_stock = p->is_moving && r->selected == NULL;
+    bool has_running = item->takes_running && (p->running != NULL || is_stock);
     if (has_waiting) {
         cancel_waiting(m, r, item);
     }

@@ -175,11 +175,13 @@ static bool place_take(struct moves *m, struct queue_request *r, struct queue_pl
 {
     const struct queue_move *run = p->running;
     const struct queue_move *wait = p->waiting;
-    bool is_stock = run == NULL && p->is_moving && r->selected == NULL;
+    bool is_asked = moves_is_asked(wait);
+    bool is_stock = run == NULL && !is_asked && p->is_moving && r->selected == NULL;
     bool takes_running = (run != NULL && is_of_job(r, run)) || is_stock;
     takes_running = takes_running && is_at_brokers(m, r, p, run);
     bool takes_waiting = wait != NULL && wait->state != QUEUE_COMING && is_of_job(r, wait) &&
                          is_at_brokers(m, r, p, wait);
+    takes_running = takes_running || (is_asked && takes_waiting && run == NULL); /* by then */
     if (p->seen_request == r->serial || (!takes_running && !takes_waiting)) {
         return false;
     }

@@ -149,9 +149,37 @@ static void a_large_topic_is_gone_through_in_pieces(void **state)
     world_deinit(&w);
 }
 
+/* It was asked for, and the answer is due: it is neither of nobody, nor left out. */
+static void what_is_being_started_is_paused_as_its_jobs(void **state)
+{
+    (void)state;
+    struct world w;
+    world_init(&w, 1, world_no_limits);
+    struct moves_entry e = world_entry(0, (int32_t[]){4, 5, 6}, 3);
+    struct moves_request r = world_request(MOVES_ACTION_SUBMIT);
+    r.entries = &e;
+    r.count = 1;
+    world_ask(&w, &r);
+    while (w.alter_count == 0 || w.alters[0].is_validate_only) {
+        if (w.alter_count > 0) {
+            world_alter_answer(&w);
+        } else {
+            world_write_answer(&w);
+        }
+    }
+    struct moves_request pause = world_request(MOVES_ACTION_PAUSE);
+    world_ask(&w, &pause);
+    world_settle(&w);
+    assert_true(world_is_moving(&w, 0));
+    assert_true(w.partitions[0].is_stopped);
+    assert_int_equal(w.m->jobs.count, 1);
+    world_deinit(&w);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_is_being_started_is_paused_as_its_jobs),
         cmocka_unit_test(a_partition_named_twice_is_refused_both_times),
         cmocka_unit_test(brokers_select_moves_to_and_from_them),
         cmocka_unit_test(a_job_selects_its_own_moves),
