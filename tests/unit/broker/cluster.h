@@ -37,6 +37,7 @@ struct cluster_broker {
     int ready;
     bool is_stopped;
     char fatal[128];
+    char trouble[512]; /* the lines of trouble of this life, as far as they fit */
 };
 
 struct cluster {
@@ -67,8 +68,13 @@ static inline void cluster_on_fatal(void *arg, const char *reason)
 
 static inline void cluster_on_log(void *arg, const char *line)
 {
-    const struct cluster_broker *b = arg;
+    struct cluster_broker *b = arg;
     sim_trace(b->cluster->world, "broker %d: %s", b->id, line);
+    if (strncmp(line, BROKER_LOG_WARNING, strlen(BROKER_LOG_WARNING)) == 0) {
+        size_t len = strlen(b->trouble);
+        (void)snprintf(b->trouble + len, sizeof b->trouble - len, "%s\n",
+                       line + strlen(BROKER_LOG_WARNING));
+    }
 }
 
 static inline bool cluster_all_ready(void *arg)
@@ -108,6 +114,7 @@ static inline void cluster_boot(struct cluster *c, int32_t id)
     };
     struct env *env = sim_node_env(b->node);
     b->is_stopped = false;
+    b->trouble[0] = '\0';
     b->broker = broker_new(env, env, &config, metastore_store_factory(c->store), &em);
     assert_string_equal(em.text, "");
     assert_non_null(b->broker);

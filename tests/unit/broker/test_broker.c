@@ -74,6 +74,28 @@ static void killed_leader_is_replaced_and_catches_up_on_return(void **state)
     cluster_stop(&c);
 }
 
+/* Each leaves the in-sync set, but the last cannot. */
+static void what_a_power_loss_may_have_cost_is_told_as_trouble(void **state)
+{
+    (void)state;
+    struct cluster c = {0};
+    cluster_start(&c, 2);
+    assert_int_equal(cluster_create_topic(&c, "t", 1, 2), KERR_NONE);
+    assert_int_equal(cluster_produce(&c, "t", 4), 0);
+    for (int32_t i = 0; i < 2; i++) {
+        broker_free(c.brokers[i].broker);
+        c.brokers[i].broker = NULL;
+        sim_node_power_loss(c.brokers[i].node);
+    }
+    cluster_run(&c, 20000);
+    cluster_restart(&c, 1);
+    assert_string_equal(c.brokers[0].trouble, "records may be lost here: left 1 in-sync sets\n");
+    cluster_restart(&c, 2);
+    assert_string_equal(c.brokers[1].trouble,
+                        "t-0: this broker is the only one in sync, and may lack records\n");
+    cluster_stop(&c);
+}
+
 static int64_t log_end(struct cluster *c, int32_t id)
 {
     struct replicas_partition_info info;
@@ -284,6 +306,7 @@ int main(void)
         cmocka_unit_test(one_broker_becomes_controller_and_serves),
         cmocka_unit_test(three_brokers_replicate_what_is_acknowledged),
         cmocka_unit_test(killed_leader_is_replaced_and_catches_up_on_return),
+        cmocka_unit_test(what_a_power_loss_may_have_cost_is_told_as_trouble),
         cmocka_unit_test(cluster_of_any_level_serves_and_heals),
         cmocka_unit_test(two_listeners_serve_brokers_and_clients),
         cmocka_unit_test(clean_stop_hands_leadership_over_first),
