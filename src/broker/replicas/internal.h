@@ -85,11 +85,11 @@ struct replicas_dir {
 
 /* What the partitions of one topic share; exists while one does. */
 struct replicas_topic {
-    UT_hash_handle hh;    /* in replicas->topics, by name */
-    UT_hash_handle id_hh; /* in replicas->topic_ids, unless id is zero */
-    struct uuid id;       /* the newest one heard */
-    int32_t partition_count;
-    int32_t java_hash; /* of the name, for choosing a fetcher */
+    UT_hash_handle hh;      /* in replicas->topics, by name */
+    UT_hash_handle id_hh;   /* in replicas->topic_ids, unless id is zero */
+    struct uuid id;         /* the newest one heard */
+    struct list partitions; /* struct replicas_partition by topic_link */
+    int32_t java_hash;      /* of the name, for choosing a fetcher */
     struct replicas_topic_config config;
     struct replica_throttle_list leader_throttled; /* of this broker's replicas */
     struct replica_throttle_list follower_throttled;
@@ -153,9 +153,10 @@ struct replicas_partition {
     int64_t told_to;       /* our registration then */
     bool is_foreign;       /* the controller means another topic of that name */
     struct list_node link; /* in replicas->all */
-    uint32_t round;        /* the housekeeping round that saw it last */
-    struct list parked;    /* struct replicas_append, in order of required_offset */
-    struct list watches;   /* struct replicas_watch */
+    struct list_node topic_link; /* in key.topic->partitions */
+    uint32_t round;              /* the housekeeping round that saw it last */
+    struct list parked;          /* struct replicas_append, in order of required_offset */
+    struct list watches;         /* struct replicas_watch */
     /* Throttles (KIP-73). */
     bool is_leader_throttled;
     bool is_follower_throttled;

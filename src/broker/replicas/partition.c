@@ -58,6 +58,7 @@ struct replicas_topic *replicas_topic_get(struct replicas *r, struct slice name)
     memcpy(topic->name, name.ptr, name.len);
     topic->name_len = name.len;
     topic->java_hash = java_hash(name);
+    list_init(&topic->partitions);
     r->hooks.topic_config(r->hooks.arg, topic->name, &topic->config);
     replicas_throttle_topic(r, topic);
     HASH_ADD(hh, r->topics, name, name.len, topic);
@@ -88,7 +89,7 @@ struct replicas_topic *replicas_topic_by_id(const struct replicas *r, struct uui
 
 static void topic_release(struct replicas *r, struct replicas_topic *topic)
 {
-    if (topic->partition_count > 0) {
+    if (!list_is_empty(&topic->partitions)) {
         return;
     }
     replicas_topic_set_id(r, topic, UUID_ZERO);
@@ -144,7 +145,7 @@ struct replicas_partition *replicas_partition_new(struct replicas *r, struct rep
     replicas_limit_attach(p);
     HASH_ADD(hh, r->partitions, key, sizeof p->key, p);
     list_push_back(&r->all, &p->link);
-    topic->partition_count++;
+    list_push_back(&topic->partitions, &p->topic_link);
     r->dirs[dir].log_count++;
     return p;
 }
@@ -198,7 +199,7 @@ void replicas_partition_drop(struct replicas_partition *p, enum replicas_fate fa
     HASH_DELETE(hh, r->partitions, p);
     list_remove(&r->all, &p->link);
     r->dirs[p->dir].log_count--;
-    p->key.topic->partition_count--;
+    list_remove(&p->key.topic->partitions, &p->topic_link);
     topic_release(r, p->key.topic);
     replica_core_deinit(&p->core);
     free(p);

@@ -180,26 +180,32 @@ void replicas_metadata_changed(struct replicas *r)
     replicas_drain_soon(r);
 }
 
-void replicas_topic_config_changed(struct replicas *r, const char *topic)
+static void topic_configure(struct replicas *r, struct replicas_topic *t)
 {
-    struct replicas_topic *t;
-    struct replicas_topic *next;
-    HASH_ITER(hh, r->topics, t, next)
-    {
-        if (topic == NULL || strcmp(t->name, topic) == 0) {
-            r->hooks.topic_config(r->hooks.arg, t->name, &t->config);
-            replicas_throttle_topic(r, t);
+    r->hooks.topic_config(r->hooks.arg, t->name, &t->config);
+    replicas_throttle_topic(r, t);
+    struct list_node *node;
+    list_foreach (node, &t->partitions) {
+        struct replicas_partition *p = CONTAINER_OF(node, struct replicas_partition, topic_link);
+        if (p->log != NULL) {
+            replicas_throttle_partition(p);
+            plog_set_config(p->log, &t->config.log);
+            replicas_partition_advance(p); /* a lower min.insync.replicas lets it go on */
         }
     }
-    struct list_node *node;
-    list_foreach (node, &r->all) {
-        struct replicas_partition *p = CONTAINER_OF(node, struct replicas_partition, link);
-        if (p->log == NULL || (topic != NULL && strcmp(replicas_partition_topic(p), topic) != 0)) {
-            continue;
+}
+
+void replicas_topic_config_changed(struct replicas *r, const char *topic)
+{
+    if (topic != NULL) {
+        struct replicas_topic *t = replicas_topic_find(r, slice_str(topic));
+        if (t != NULL) {
+            topic_configure(r, t);
         }
-        replicas_throttle_partition(p);
-        plog_set_config(p->log, &p->key.topic->config.log);
-        replicas_partition_advance(p); /* a lower min.insync.replicas lets it go on */
+        return;
+    }
+    for (struct replicas_topic *t = r->topics; t != NULL; t = t->hh.next) {
+        topic_configure(r, t);
     }
 }
 

@@ -48,7 +48,7 @@ static void topic_goes_with_its_last_partition(void **state)
     struct world_partition *q = world_create(w, "orders", 7, alone, 1);
     struct replicas_topic *topic = replicas_topic_find(r, slice_str("orders"));
     assert_non_null(topic);
-    assert_int_equal(topic->partition_count, 2);
+    assert_int_equal(topic->partitions.count, 2);
     assert_ptr_equal(replicas_topic_by_id(r, p->topic_id), topic);
     assert_non_null(replicas_partition_find(r, slice_str("orders"), 7));
     assert_null(replicas_partition_find(r, slice_str("orders"), 1));

@@ -130,6 +130,31 @@ static void lower_minimum_takes_effect_at_once(void **state)
     world_free(w);
 }
 
+static void settings_reach_all_partitions_of_their_topic(void **state)
+{
+    (void)state;
+    struct world *w = world_new(95, 2);
+    w->min_insync_replicas = 2;
+    world_start(w, 1);
+    struct world_partition *list[3];
+    for (int32_t i = 0; i < 3; i++) {
+        list[i] = world_create(w, i < 2 ? "orders" : "payments", i, one_two, 2);
+        list[i]->isr_count = 1;
+        world_announce(w, list[i], true);
+        struct world_produce produce;
+        world_append(w, 1, list[i], 1, &produce);
+        world_produce_deinit(&produce);
+    }
+    w->min_insync_replicas = 1;
+    replicas_topic_config_changed(world_replicas(w, 1), "orders");
+    assert_int_equal(world_info(w, 1, list[0]).high_watermark, 1);
+    assert_int_equal(world_info(w, 1, list[1]).high_watermark, 1);
+    assert_int_equal(world_info(w, 1, list[2]).high_watermark, 0);
+    replicas_topic_config_changed(world_replicas(w, 1), NULL);
+    assert_int_equal(world_info(w, 1, list[2]).high_watermark, 1);
+    world_free(w);
+}
+
 static void figures_count_what_is_led_and_hosted(void **state)
 {
     (void)state;
@@ -159,6 +184,7 @@ int main(void)
         cmocka_unit_test(partition_moves_under_load_without_loss),
         cmocka_unit_test(follower_catches_up_after_a_restart),
         cmocka_unit_test(lower_minimum_takes_effect_at_once),
+        cmocka_unit_test(settings_reach_all_partitions_of_their_topic),
         cmocka_unit_test(figures_count_what_is_led_and_hosted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
