@@ -132,4 +132,7 @@ struct metastore_factory {
     /* Starts a session whose callbacks run on env. Never fails at once: state tells. */
     struct metastore *(*open)(struct metastore_factory *f, struct env *env,
                               int64_t session_timeout_ms, metastore_state_fn state, void *arg);
+    /* How many further sessions make many reads faster. What is read by a session is at least as new as all
+     * that was stored before it was opened, by whomever. */
+    int32_t readers;
 };

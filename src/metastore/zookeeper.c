@@ -12,6 +12,7 @@
 
 #define PORT_DEFAULT 2181
 #define HOSTS_MAX    64
+#define READERS      3 /* with one more connection: what two or three cores of a server keep up with */
 
 /* ---- access lists ---- */
 
@@ -224,6 +225,7 @@ int metastore_zookeeper_new(const struct metastore_zookeeper_config *config,
     zoo_set_debug_level((ZooLogLevel)0);
     struct metastore_zk_factory *f = xalloc(sizeof *f);
     f->base.open = metastore_zk_session_open;
+    f->base.readers = READERS;
     f->digest = config->digest == NULL ? NULL : xstrdup(config->digest);
     f->is_acl_set = config->is_acl_set;
     f->owner[0] = (struct ACL){.perms = ZOO_PERM_ALL, .id = ZOO_AUTH_IDS};

@@ -137,12 +137,10 @@ static void session_ready(struct metastore_zk_session *s)
 {
     s->phase = METASTORE_ZK_READY;
     s->trouble_rc = ZOK;
-    if (s->was_ready) {
-        /* Another server may not have heard yet of a write whose answer was lost. Reads wait behind
-         * this, so they show what became of it. */
-        const char *chroot = s->factory->chroot;
-        (void)zoo_async(s->handle, chroot[0] == 0 ? "/" : chroot, sync_done, NULL);
-    }
+    /* This server may not have heard yet of a write whose answer was lost, or of what was stored before the
+     * session was opened. Reads wait behind this, so they show it. */
+    const char *chroot = s->factory->chroot;
+    (void)zoo_async(s->handle, chroot[0] == 0 ? "/" : chroot, sync_done, NULL);
     metastore_zk_rearm(s);
     s->was_ready = true;
     tell(s, METASTORE_CONNECTED);

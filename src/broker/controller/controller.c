@@ -103,6 +103,7 @@ void controller_resign(struct controller *c, const char *reason)
 
 static void session_close(struct controller *c, bool is_clean)
 {
+    controller_readers_close(c);
     if (c->store != NULL) {
         if (is_clean) {
             metastore_close(c->store);

@@ -125,6 +125,8 @@ struct controller {
     int32_t states_out;      /* asked for and not answered */
     int32_t topic_lists_due; /* answers */
     struct ids watched;      /* brokers whose registration is watched */
+    /* readers.c */
+    struct controller_readers *readers; /* NULL: not loading, or of no use */
     /* legacy.c */
     int64_t legacy_czxid;                      /* of the znode that was read; 0 = there is none */
     struct metastore_legacy_move *legacy_news; /* read, and not told yet */
@@ -200,6 +202,15 @@ void controller_topic_created(struct controller *c, struct slice name);
 void controller_topic_removed(struct controller *c, struct slice name);
 /* Reads the topic and tells the core that write_id met it. */
 void controller_topic_conflict(struct controller *c, struct slice name, uint64_t write_id);
+
+/* ---- readers.c ---- */
+/* Sessions for many reads, where the metastore is the faster for it. */
+void controller_readers_open(struct controller *c);
+void controller_readers_close(struct controller *c);
+/* A get without a watch by one of them. done may run in any order; it is given call, and is not called when the
+ * readers are closed before. */
+void controller_readers_get(struct controller *c, struct slice path, metastore_done_fn done,
+                            struct controller_pending *call);
 
 /* ---- legacy.c ---- */
 /* Reads /admin/reassign_partitions and watches it; ends with controller_loaded. */

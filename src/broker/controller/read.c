@@ -99,6 +99,7 @@ static void brokers_tell(struct controller *c)
     brokers_free(c);
     c->is_reading_brokers = false;
     if (c->role == ROLE_LOADING && !c->is_topics_asked) {
+        controller_readers_open(c);
         topics_list(c);
     }
     if (c->read_brokers_again && c->role != ROLE_LOADING) {
@@ -553,8 +554,8 @@ static void states_read(struct controller *c, struct controller_reading *r)
         struct controller_pending *call = controller_pending_new(c, r);
         call->index = r->state_at;
         c->states_out++;
-        metastore_get(c->store, metastore_path_state(&path, slice_str(r->name), r->state_at), NULL,
-                      NULL, state_read, call);
+        controller_readers_get(c, metastore_path_state(&path, slice_str(r->name), r->state_at),
+                               state_read, call);
     }
 }
 
@@ -908,6 +909,7 @@ static void load_check(struct controller *c)
     if (c->role == ROLE_LOADING && c->is_topics_listed && !c->is_load_ending &&
         list_is_empty(&c->readings)) {
         c->is_load_ending = true;
+        controller_readers_close(c);
         deletions_list(c);
     }
 }
@@ -924,6 +926,7 @@ void controller_reads_free(struct controller *c)
 {
     brokers_free(c);
     c->is_reading_brokers = c->read_brokers_again = false;
+    controller_readers_close(c);
     c->readings_running = 0;
     c->states_out = 0;
     c->topic_lists_due = 0;
