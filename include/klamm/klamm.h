@@ -416,6 +416,7 @@ struct klamm_log_dir {
     int64_t usable_bytes; /* -1 = unknown */
     int32_t log_count;
     const struct klamm_log *logs;
+    int64_t disk; /* equal for directories of a broker that share a disk; 0 = it does not tell */
 };
 
 struct klamm_log_dirs {

@@ -57,6 +57,18 @@ static int64_t add_bytes(int64_t sum, int64_t bytes)
     return bytes < 0 ? sum : is_large ? INT64_MAX : result;
 }
 
+/* One before it is on the same disk, whose room must not count twice. */
+static bool shares_disk(const struct klamm_log_dirs *dirs, int32_t index)
+{
+    int64_t disk = dirs->list[index].disk;
+    for (int32_t i = 0; disk != 0 && i < index; i++) {
+        if (dirs->list[i].code == 0 && dirs->list[i].disk == disk) {
+            return true;
+        }
+    }
+    return false;
+}
+
 void cli_disks_add(struct cli_disks *disks, int32_t broker_id, struct klamm_log_dirs *dirs)
 {
     struct cli_disks_broker *broker = add_broker(disks, broker_id);
@@ -68,8 +80,10 @@ void cli_disks_add(struct cli_disks *disks, int32_t broker_id, struct klamm_log_
             broker->offline_count++;
             continue;
         }
-        broker->total_bytes = add_bytes(broker->total_bytes, dir->total_bytes);
-        broker->usable_bytes = add_bytes(broker->usable_bytes, dir->usable_bytes);
+        if (!shares_disk(dirs, d)) {
+            broker->total_bytes = add_bytes(broker->total_bytes, dir->total_bytes);
+            broker->usable_bytes = add_bytes(broker->usable_bytes, dir->usable_bytes);
+        }
         for (int32_t i = 0; i < dir->log_count; i++) {
             if (!dir->logs[i].is_future) {
                 add_log(disks, broker_id, &dir->logs[i]);

@@ -20,7 +20,7 @@ struct cli_disks_log {
 struct cli_disks_broker {
     int32_t id;
     bool has_answered;
-    int64_t total_bytes;         /* of its log directories that are online; -1 = unknown */
+    int64_t total_bytes;         /* of the disks of its directories that are online; -1 = unknown */
     int64_t usable_bytes;        /* the same */
     int32_t offline_count;       /* log directories that are offline */
     char reason[128];            /* why it has not answered; "" = it has */

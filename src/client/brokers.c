@@ -53,7 +53,8 @@ static void make_log_dir(struct klamm_memory *memory,
                                   .total_bytes = row->total_bytes,
                                   .usable_bytes = row->usable_bytes,
                                   .log_count = used,
-                                  .logs = logs};
+                                  .logs = logs,
+                                  .disk = row->disk};
 }
 
 static int make_log_dirs(const struct wire_describe_log_dirs_response *response,

@@ -150,9 +150,9 @@ int env_lock(struct env *env, const char *path, struct env_file **ret_file)
     return env->ops->lock(env, path, ret_file);
 }
 
-int env_disk_space(struct env *env, const char *path, int64_t *ret_total, int64_t *ret_usable)
+int env_disk_space(struct env *env, const char *path, struct env_space *ret_space)
 {
-    return env->ops->disk_space(env, path, ret_total, ret_usable);
+    return env->ops->disk_space(env, path, ret_space);
 }
 
 int env_boot_id(struct env *env, struct uuid *ret_id)

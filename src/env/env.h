@@ -110,8 +110,12 @@ int env_dir_list(struct env *env, const char *path, env_dir_fn fn, void *arg) MU
 /* Takes an exclusive lock on the file (made when missing), held until the file is unref'd.
  * -E_LOCKED when another holder exists, in this process too. */
 int env_lock(struct env *env, const char *path, struct env_file **ret_file) MUST_CHECK;
-int env_disk_space(struct env *env, const char *path, int64_t *ret_total,
-                   int64_t *ret_usable) MUST_CHECK;
+struct env_space {
+    int64_t total;  /* bytes of the file system */
+    int64_t usable; /* of them, free for us */
+    uint64_t disk;  /* equal for paths on the same file system; never 0 */
+};
+int env_disk_space(struct env *env, const char *path, struct env_space *ret_space) MUST_CHECK;
 /* Names the present run of the machine. While it stays the same, what was written and not synced has
  * outlived the process that wrote it. */
 int env_boot_id(struct env *env, struct uuid *ret_id) MUST_CHECK;
@@ -239,7 +243,7 @@ struct env_ops {
     int (*dir_sync)(struct env *env, const char *path);
     int (*dir_list)(struct env *env, const char *path, env_dir_fn fn, void *arg);
     int (*lock)(struct env *env, const char *path, struct env_file **ret_file);
-    int (*disk_space)(struct env *env, const char *path, int64_t *ret_total, int64_t *ret_usable);
+    int (*disk_space)(struct env *env, const char *path, struct env_space *ret_space);
     int (*boot_id)(struct env *env, struct uuid *ret_id);
 
     int (*listen)(struct env *env, const char *host, uint16_t port, env_accept_fn on_accept,

@@ -356,15 +356,17 @@ int loop_lock(struct env *env, const char *path, struct env_file **ret_file)
     return 0;
 }
 
-int loop_disk_space(struct env *env, const char *path, int64_t *ret_total, int64_t *ret_usable)
+int loop_disk_space(struct env *env, const char *path, struct env_space *ret_space)
 {
     (void)env;
     struct statvfs fs;
-    if (statvfs(path, &fs) != 0) {
+    struct stat st;
+    if (statvfs(path, &fs) != 0 || stat(path, &st) != 0) {
         return errno_code();
     }
-    *ret_total = (int64_t)(fs.f_blocks * fs.f_frsize);
-    *ret_usable = (int64_t)(fs.f_bavail * fs.f_frsize);
+    *ret_space = (struct env_space){.total = (int64_t)(fs.f_blocks * fs.f_frsize),
+                                    .usable = (int64_t)(fs.f_bavail * fs.f_frsize),
+                                    .disk = (uint64_t)st.st_dev == 0 ? 1 : (uint64_t)st.st_dev};
     return 0;
 }
 

@@ -93,7 +93,7 @@ int loop_rmdir(struct env *env, const char *path);
 int loop_dir_sync(struct env *env, const char *path);
 int loop_dir_list(struct env *env, const char *path, env_dir_fn fn, void *arg);
 int loop_lock(struct env *env, const char *path, struct env_file **ret_file);
-int loop_disk_space(struct env *env, const char *path, int64_t *ret_total, int64_t *ret_usable);
+int loop_disk_space(struct env *env, const char *path, struct env_space *ret_space);
 int loop_boot_id(struct env *env, struct uuid *ret_id);
 /* The descriptor, for sendfile. */
 int loop_file_fd(const struct env_file *f);

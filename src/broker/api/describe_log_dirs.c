@@ -221,6 +221,7 @@ static bool fill_dir(const struct listing *wanted, int32_t dir,
     out->log_dir = slice_str(info.path);
     out->total_bytes = info.total_bytes;
     out->usable_bytes = info.usable_bytes;
+    out->disk = listing.has_details ? (int64_t)info.disk : 0;
     listing.is_full = info.usable_bytes == 0;
     if (info.is_offline) {
         out->error_code = KERR_KAFKA_STORAGE_ERROR;

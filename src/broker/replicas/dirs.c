@@ -369,11 +369,11 @@ void replicas_dir_get(struct replicas *r, int32_t index, struct replicas_dir_inf
     const struct replicas_dir *d = &r->dirs[index];
     *ret_info = (struct replicas_dir_info){
         .path = d->path, .is_offline = d->is_offline, .total_bytes = -1, .usable_bytes = -1};
-    int64_t total;
-    int64_t usable;
-    if (!d->is_offline && env_disk_space(r->env, d->path, &total, &usable) == 0) {
-        ret_info->total_bytes = total;
-        ret_info->usable_bytes = usable;
+    struct env_space space;
+    if (!d->is_offline && env_disk_space(r->env, d->path, &space) == 0) {
+        ret_info->total_bytes = space.total;
+        ret_info->usable_bytes = space.usable;
+        ret_info->disk = space.disk;
     }
 }
 

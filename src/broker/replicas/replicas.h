@@ -407,6 +407,7 @@ struct replicas_dir_info {
     bool is_offline;
     int64_t total_bytes;  /* of the file system; -1 unknown */
     int64_t usable_bytes; /* ditto */
+    uint64_t disk;        /* equal for directories on the same file system; 0 = unknown */
 };
 
 int32_t replicas_dir_count(const struct replicas *r);

@@ -150,7 +150,7 @@ int sim_rmdir(struct env *env, const char *path);
 int sim_dir_sync(struct env *env, const char *path);
 int sim_dir_list(struct env *env, const char *path, env_dir_fn fn, void *arg);
 int sim_lock(struct env *env, const char *path, struct env_file **ret_file);
-int sim_disk_space(struct env *env, const char *path, int64_t *ret_total, int64_t *ret_usable);
+int sim_disk_space(struct env *env, const char *path, struct env_space *ret_space);
 
 /* sim_net.c */
 void sim_net_node_down(struct sim_node *n, int64_t notice_ms);

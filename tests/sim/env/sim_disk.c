@@ -693,12 +693,11 @@ int sim_lock(struct env *env, const char *path, struct env_file **ret_file)
     return 0;
 }
 
-int sim_disk_space(struct env *env, const char *path, int64_t *ret_total, int64_t *ret_usable)
+int sim_disk_space(struct env *env, const char *path, struct env_space *ret_space)
 {
     struct sim_node *n = sim_of(env);
     (void)path; /* a node has one disk */
     int64_t total = n->disk.capacity >= 0 ? n->disk.capacity : (int64_t)1 << 40;
-    *ret_total = total;
-    *ret_usable = total - n->disk.used;
+    *ret_space = (struct env_space){.total = total, .usable = total - n->disk.used, .disk = 1};
     return 0;
 }

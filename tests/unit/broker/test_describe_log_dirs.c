@@ -115,6 +115,24 @@ static const partition_row *only_one(struct bench *b, int16_t version, int8_t ex
     return found;
 }
 
+/* Both directories are on one disk, as those hear who ask. */
+static void a_disk_is_told_to_those_who_ask(void **state)
+{
+    (void)state;
+    struct bench b = {0};
+    bench_start(&b, NULL);
+    for (int8_t extensions = 0; extensions <= 1; extensions++) {
+        struct wire_describe_log_dirs_request req = {.topics_count = -1,
+                                                     .klamm_extensions = extensions};
+        const struct wire_describe_log_dirs_response *resp =
+            bench_call(&b, WIRE_KEY_DESCRIBE_LOG_DIRS, 4, &req);
+        assert_int_equal(resp->results_count, 2);
+        assert_int_equal(resp->results[0].disk != 0, extensions);
+        assert_int_equal(resp->results[0].disk, resp->results[1].disk);
+    }
+    bench_stop(&b);
+}
+
 static void details_are_told_to_those_who_ask(void **state)
 {
     (void)state;
@@ -214,6 +232,7 @@ int main(void)
         cmocka_unit_test(replicas_are_listed_with_their_size),
         cmocka_unit_test(topics_not_asked_for_are_left_out),
         cmocka_unit_test(a_partition_named_twice_is_listed_once),
+        cmocka_unit_test(a_disk_is_told_to_those_who_ask),
         cmocka_unit_test(details_are_told_to_those_who_ask),
         cmocka_unit_test(what_a_copy_waits_for_is_told),
         cmocka_unit_test(partitions_of_a_full_directory_are_told),

@@ -78,11 +78,39 @@ static void odd_directories_do_no_harm(void **state)
     cli_disks_deinit(&disks);
 }
 
+/* Three directories on two disks, of which one is told twice; a broker that tells nothing of disks. */
+static void a_shared_disk_counts_once(void **state)
+{
+    (void)state;
+    struct klamm_log_dir list[] = {
+        {.path = "/a/1", .total_bytes = 100, .usable_bytes = 60, .disk = 7},
+        {.path = "/b", .total_bytes = 100, .usable_bytes = 60, .disk = 8},
+        {.path = "/a/2", .total_bytes = 100, .usable_bytes = 60, .disk = 7},
+        {.path = "/c/1", .code = 56, .disk = 9},
+        {.path = "/c/2", .total_bytes = 1, .usable_bytes = 1, .disk = 9}};
+    struct klamm_log_dir silent[] = {{.path = "/a", .total_bytes = 100, .usable_bytes = 60},
+                                     {.path = "/b", .total_bytes = 100, .usable_bytes = 60}};
+    struct klamm_log_dirs dirs = {.count = 5, .list = list};
+    struct klamm_log_dirs others = {.count = 2, .list = silent};
+    struct cli_disks disks;
+    cli_disks_init(&disks);
+    cli_disks_add(&disks, 3, &dirs);
+    cli_disks_add(&disks, 4, &others);
+    cli_disks_finish(&disks);
+    assert_int_equal(cli_disks_find(&disks, 3)->total_bytes, 201);
+    assert_int_equal(cli_disks_find(&disks, 3)->usable_bytes, 121);
+    assert_int_equal(cli_disks_find(&disks, 4)->total_bytes, 200);
+    assert_int_equal(cli_disks_find(&disks, 4)->usable_bytes, 120);
+    disks.brokers[0].dirs = disks.brokers[1].dirs = NULL; /* they are not on the heap */
+    cli_disks_deinit(&disks);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         CLI_TEST(sizes_are_found_and_room_is_summed),
         cmocka_unit_test(odd_directories_do_no_harm),
+        cmocka_unit_test(a_shared_disk_counts_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

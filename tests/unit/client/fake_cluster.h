@@ -573,6 +573,7 @@ static inline void fake_log_dirs(struct fake_request *q)
     r.results[0].log_dir = slice_str("/data");
     r.results[0].total_bytes = 5000;
     r.results[0].usable_bytes = 4000;
+    r.results[0].disk = 77;
     r.results[0].topics = fake_array(q, FAKE_TOPICS, sizeof *r.results[0].topics);
     for (int32_t t = 0; t < FAKE_TOPICS; t++) {
         if (f->topics[t].name[0] == '\0') {

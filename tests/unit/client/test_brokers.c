@@ -18,6 +18,7 @@ static void log_dirs_tell_sizes(void **state)
     assert_string_equal(dirs->list[0].path, "/data");
     assert_int_equal(dirs->list[0].total_bytes, 5000);
     assert_int_equal(dirs->list[0].usable_bytes, 4000);
+    assert_int_equal(dirs->list[0].disk, 77);
     assert_int_equal(dirs->list[0].log_count, 3);
     assert_string_equal(dirs->list[0].logs[1].topic, "foo");
     assert_int_equal(dirs->list[0].logs[1].partition, 1);

@@ -193,11 +193,17 @@ static void lock_has_one_holder_in_a_process(void **state)
 static void disk_space_is_told(void **state)
 {
     struct fixture *f = *state;
-    int64_t total = 0;
-    int64_t usable = 0;
-    assert_int_equal(env_disk_space(f->env, f->dir, &total, &usable), 0);
-    assert_true(total > 0 && usable > 0 && usable <= total);
-    assert_int_equal(env_disk_space(f->env, at(f, "none"), &total, &usable), -E_NOT_FOUND);
+    struct env_space space = {0};
+    struct env_space other = {0};
+    assert_int_equal(env_disk_space(f->env, f->dir, &space), 0);
+    assert_true(space.total > 0 && space.usable > 0 && space.usable <= space.total);
+    assert_true(space.disk != 0);
+    assert_int_equal(env_mkdir(f->env, at(f, "below")), 0);
+    assert_int_equal(env_disk_space(f->env, at(f, "below"), &other), 0);
+    assert_true(other.disk == space.disk);
+    assert_int_equal(env_disk_space(f->env, "/proc", &other), 0);
+    assert_true(other.disk != space.disk);
+    assert_int_equal(env_disk_space(f->env, at(f, "none"), &space), -E_NOT_FOUND);
 }
 
 static void boot_id_stays(void **state)
