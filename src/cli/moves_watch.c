@@ -223,6 +223,10 @@ static bool is_over(const struct watch *w)
 static void put_progress(const struct watch *w, struct buf *out)
 {
     int32_t over = 0;
+    if (w->count == 0 && w->view.count == 0) {
+        buf_put_str(out, "Nothing moves and nothing waits.");
+        return;
+    }
     for (int32_t i = 0; i < w->count; i++) {
         over += w->list[i].is_over;
     }
@@ -258,8 +262,10 @@ static void draw_terminal(struct watch *w)
     struct cli_terminal page;
     cli_terminal_init_captured(&page);
     cli_terminal_measure(w->terminal);
-    if (w->has_view) {
+    if (w->has_view && w->view.count > 0) {
         cli_moves_print_view(&w->view, MAX(w->terminal->rows - 12, 3), &page);
+    }
+    if (w->has_view) {
         put_progress(w, &page.out);
     }
     buf_putf(&page.out, "\n%s\n", w->trouble);

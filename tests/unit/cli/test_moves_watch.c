@@ -89,7 +89,16 @@ static void nothing_to_watch_ends_at_once(void **state)
 {
     struct cli_fixture *x = *state;
     cli_run(x, cli_moves_run, WATCH);
-    cli_expect(x, 0, "0 of 0 over; 0 run, 0 wait: 0 B of 0 B, 0 B/s\n", "");
+    cli_expect(x, 0, "Nothing moves and nothing waits.\n", "");
+}
+
+/* No table without rows, and the sums once. */
+static void a_terminal_shows_no_empty_table(void **state)
+{
+    struct cli_fixture *x = *state;
+    x->is_terminal = true;
+    cli_run(x, cli_moves_run, WATCH);
+    cli_expect(x, 0, "Nothing moves and nothing waits.\033[K\n\033[K\n", "");
 }
 
 int main(void)
@@ -98,6 +107,7 @@ int main(void)
         CLI_TEST(stock_moves_are_watched_until_done), CLI_TEST(end_elsewhere_is_told),
         CLI_TEST(interruption_leaves_the_move),       CLI_TEST(terminal_is_drawn_over_itself),
         CLI_TEST(json_is_one_object_a_look),          CLI_TEST(nothing_to_watch_ends_at_once),
+        CLI_TEST(a_terminal_shows_no_empty_table),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
