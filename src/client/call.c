@@ -299,6 +299,7 @@ static int attempt(struct klamm_client *c, struct client_call *call, int64_t dea
     }
     if (call->code_of != NULL && call->code_of(call->response) == KERR_NOT_CONTROLLER) {
         c->controller_id = -1;
+        call->was_given_up = true;
         return client_fail(err, KERR_NOT_CONTROLLER, "%s:%u is not the controller", node->host,
                            (unsigned)node->port);
     }

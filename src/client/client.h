@@ -75,6 +75,7 @@ struct client_call {
     void *response;         /* the wire struct; borrows from frame and arena */
     client_code_fn code_of; /* NULL: no code of the whole */
     bool was_sent;          /* private: the request of the last attempt may have arrived */
+    bool was_given_up;      /* one before was answered with 41: it may have had an effect */
     struct arena arena;     /* private */
     struct block *frame;    /* private */
 };

@@ -258,8 +258,19 @@ static void put_new_topic(const struct klamm_new_topic *topic, struct arena *are
     }
 }
 
+/* A controller that loses its role while it creates answers 41, and the next one finds the topic. */
+static void own_note(struct klamm_memory *memory, struct klamm_topic_result *result)
+{
+    if (result->code == KERR_TOPIC_ALREADY_EXISTS) {
+        result->message = client_memory_text(
+            memory, slice_str("it exists already; perhaps this call made it, when the controller "
+                              "changed in the middle"));
+    }
+}
+
 static struct klamm_topic_results *make_created(const struct klamm_new_topic *topics, int32_t count,
-                                                const struct wire_create_topics_response *response)
+                                                const struct wire_create_topics_response *response,
+                                                bool was_given_up)
 {
     struct klamm_topic_result *list;
     struct klamm_topic_results *results = results_new(count, &list);
@@ -270,6 +281,9 @@ static struct klamm_topic_results *make_created(const struct klamm_new_topic *to
                 result_set(results->memory, &list[i], response->topics[k].error_code,
                            response->topics[k].error_message);
             }
+        }
+        if (was_given_up) {
+            own_note(results->memory, &list[i]);
         }
     }
     return results;
@@ -315,7 +329,8 @@ int klamm_create_topics(struct klamm_client *client, const struct klamm_new_topi
     }
     int code = client_call(client, &call, err);
     if (code == 0) {
-        code = finish_results(make_created(topics, topic_count, &response), ret_results, err);
+        code = finish_results(make_created(topics, topic_count, &response, call.was_given_up),
+                              ret_results, err);
     }
     client_call_deinit(&call);
     arena_deinit(&arena);

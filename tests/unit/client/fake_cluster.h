@@ -97,6 +97,7 @@ struct fake_cluster {
     int32_t controller_id;
     int32_t lost_controller_id; /* what Metadata says while misled > 0 */
     int32_t misled;             /* Metadata answers that name the wrong controller */
+    int32_t given_up;           /* CreateTopics that are carried out and answered with 41 */
     int16_t missing_key;        /* an API that is not offered; -1 = none */
     int16_t drop_key;           /* requests of this API close the connection ... */
     int32_t drops;              /* ... this many times */
@@ -469,8 +470,10 @@ static inline void fake_create(struct fake_request *q)
                 fake_ids_set(&topic->partitions[p].replicas, m->topics[i].assignments[p].broker_ids,
                              m->topics[i].assignments[p].broker_ids_count);
             }
+            row->error_code = q->cluster->given_up > 0 ? KERR_NOT_CONTROLLER : KERR_NONE;
         }
     }
+    q->cluster->given_up -= q->cluster->given_up > 0;
     fake_encode(q, &r);
 }
 
