@@ -1,7 +1,9 @@
 /*
  * See znode_job.h. A piece holds its moves by topic, each as an array of fixed places, because there are many:
- * {"version":1,"topics":[{"name":"t","moves":[[0,[4,5],[1,2],[],0,-1],...]}]} with partition, target, original,
- * replaces, marks and start. No state; any thread.
+ * {"version":1,"topics":[{"name":"t","moves":[[0,[4,5],[1,2],[],0,-1],...]}],"known":[300,120,0,10,17...,...]}
+ * with partition, target, original, replaces, marks and start; and for all moves one after the other bytes to
+ * copy, copied, and of both before the present step, reason and since. "known" is there when something is known;
+ * it may be left out: only what is shown depends on it. No state; any thread.
  */
 #include "metastore/znode_job.h"
 
@@ -10,6 +12,7 @@
 
 #define VERSION      1
 #define MOVE_FIELDS  6
+#define KNOWN_FIELDS 5
 #define REPLICAS_MAX 10000
 #define MARKS_MAX    63
 
@@ -22,6 +25,21 @@ static void ids_put(struct buf *b, const struct ids *ids)
         buf_putf(b, "%s%d", i == 0 ? "" : ",", ids->list[i]);
     }
     buf_put_str(b, "]");
+}
+
+static void known_put(struct buf *b, const struct model_job_piece *piece)
+{
+    bool is_any = false;
+    for (int32_t i = 0; i < piece->count; i++) {
+        is_any = is_any || piece->moves[i].to_copy > 0 || piece->moves[i].since_ms > 0;
+    }
+    for (int32_t i = 0; is_any && i < piece->count; i++) {
+        const struct model_job_move *move = &piece->moves[i];
+        buf_putf(b, "%s%lld,%lld,%lld,%d,%lld", i == 0 ? ",\"known\":[" : ",",
+                 (long long)move->to_copy, (long long)move->copied, (long long)move->before,
+                 move->reason, (long long)move->since_ms);
+    }
+    buf_put_str(b, is_any ? "]" : "");
 }
 
 void metastore_job_piece_encode(struct buf *b, const struct model_job_piece *piece)
@@ -44,7 +62,9 @@ void metastore_job_piece_encode(struct buf *b, const struct model_job_piece *pie
         ids_put(b, &move->replaces);
         buf_putf(b, ",%d,%lld]", move->marks, (long long)move->started_ms);
     }
-    buf_put_str(b, piece->count > 0 ? "]}]}" : "]}");
+    buf_put_str(b, piece->count > 0 ? "]}]" : "]");
+    known_put(b, piece);
+    buf_put_str(b, "}");
     metastore_json_end(b, start);
 }
 
@@ -276,6 +296,27 @@ static int topic_decode(const json_t *topic, struct model_job_piece *piece, stru
     return err;
 }
 
+/* Nothing of it is taken when something of it cannot be right. */
+static void known_take(const json_t *known, struct model_job_piece *piece)
+{
+    size_t count = (size_t)piece->count * KNOWN_FIELDS;
+    bool is_good = json_is_array(known) && json_array_size(known) == count;
+    for (size_t i = 0; is_good && i < count; i++) {
+        const json_t *number = json_array_get(known, i);
+        is_good = json_is_integer(number) && json_integer_value(number) >= 0 &&
+                  (i % KNOWN_FIELDS != 3 || json_integer_value(number) <= INT8_MAX);
+    }
+    for (int32_t i = 0; is_good && i < piece->count; i++) {
+        size_t at = (size_t)i * KNOWN_FIELDS;
+        struct model_job_move *move = &piece->moves[i];
+        move->to_copy = json_integer_value(json_array_get(known, at));
+        move->copied = json_integer_value(json_array_get(known, at + 1));
+        move->before = json_integer_value(json_array_get(known, at + 2));
+        move->reason = (int8_t)json_integer_value(json_array_get(known, at + 3));
+        move->since_ms = json_integer_value(json_array_get(known, at + 4));
+    }
+}
+
 /* How many moves the topics hold; what is no array counts as none and is refused later. */
 static size_t moves_count(const json_t *topics)
 {
@@ -307,6 +348,7 @@ int metastore_job_piece_decode(struct slice json, struct model_job_piece *ret, s
         err = topic_decode(json_array_get(topics, i), &piece, a, em);
     }
     if (err == 0) {
+        known_take(json_object_get(root, "known"), &piece);
         *ret = piece;
     }
     json_decref(root);

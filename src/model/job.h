@@ -44,6 +44,12 @@ struct model_job_move {
                             go. Empty = not so */
     int32_t marks;      /* enum model_job_mark */
     int64_t started_ms; /* wall clock; -1 = not yet */
+    /* As known when it was stored; 0 = unknown. */
+    int64_t to_copy;  /* bytes */
+    int64_t copied;   /* ditto */
+    int64_t before;   /* of both, by steps that are over */
+    int8_t reason;    /* why it does not advance, as moves/reason.h has them */
+    int64_t since_ms; /* wall clock, of reason */
 };
 
 /* A job is stored in pieces of bounded size. Entries of one topic are adjacent. */

@@ -26,6 +26,9 @@
 #define QUEUE_SIZE_CLASSES  48
 #define QUEUE_HISTORY_JOBS  100   /* jobs that are over and kept */
 #define QUEUE_HISTORY_MOVES 10000 /* ... with their moves */
+#define QUEUE_UNHEARD_MAX                                                                          \
+    1000 /* moves that ended before their size was known, and are asked about */
+#define QUEUE_UNHEARD_MS 10000 /* ... so long */
 
 /* ---- resources ---- */
 
@@ -121,10 +124,16 @@ struct queue_move {
     struct ids from;     /* where the step starts: the list to which an undo would lead */
     struct ids adding;   /* of the step; while it waits, of the next */
     int64_t key;         /* place in the queue: priority, then submission */
-    int64_t bytes;       /* to copy; -1 = unknown */
-    int64_t copied;
-    int64_t started_ms; /* wall clock */
-    int64_t since_ms;   /* wall clock, of reason or state */
+    int64_t bytes;       /* to copy by the present step, or the next; -1 = unknown */
+    /* bytes.c: */
+    int64_t to_copy;          /* its part of the job's bytes_to_copy */
+    int64_t copied;           /* its part of the job's bytes_copied */
+    int64_t before;           /* of both, by steps that are over */
+    int64_t step_bytes;       /* to copy by the step that runs, as heard; 0 = not yet */
+    int64_t stored_copied;    /* about what the piece says */
+    struct list_node unheard; /* moves.unheard */
+    int64_t started_ms;       /* wall clock */
+    int64_t since_ms;         /* wall clock, of reason or state */
     int8_t reason;
     int16_t reason_error;
     bool
@@ -166,6 +175,7 @@ struct queue_job {
     int32_t begun;              /* of them, STARTING or RUNNING */
     struct list names;          /* queue_name: owned topic names */
     bool is_coming;             /* not stored yet */
+    int32_t unheard;            /* its moves in moves.unheard */
     int32_t alters_out;         /* that point to its moves */
     int32_t pins;               /* requests that do */
     struct list_node finishing; /* moves.finishing */
@@ -345,6 +355,7 @@ struct moves {
     int32_t start_count;
     int32_t start_cap;
     struct list dirty;
+    struct list unheard;   /* queue_move: over before its size was known; oldest first */
     struct list finishing; /* queue_job: all moves over, not stored as such */
     int64_t lazy_at_ms;    /* dirty pieces are stored then; INT64_MAX = none are dirty */
     bool is_limits_dirty;
@@ -425,7 +436,6 @@ struct queue_move *moves_job_add(struct moves *m, struct queue_job *job,
 void moves_move_end(struct moves *m, struct queue_move *v, enum model_job_mark mark);
 void moves_move_state(struct moves *m, struct queue_move *v, enum queue_state state);
 void moves_move_reason(struct moves *m, struct queue_move *v, int8_t reason, int16_t error);
-void moves_move_bytes(struct queue_move *v, int64_t bytes);
 /* Its marks or lists changed: the piece is to be stored, sometime. */
 void moves_move_changed(struct moves *m, struct queue_move *v);
 void moves_move_pause(struct moves *m, struct queue_move *v, bool is_paused);
@@ -439,6 +449,21 @@ void moves_piece_rekey(struct moves *m, struct queue_piece *piece);
 void moves_job_discard(struct moves *m, struct queue_job *job); /* it was never answered for */
 void moves_history_trim(struct moves *m);
 enum moves_state moves_job_state(const struct queue_job *job);
+
+/* ---- bytes.c ---- */
+/* What its step has to copy, as the facts have it; -1 = unknown. v->adding is that step's. */
+void moves_bytes_plan(struct queue_move *v, int64_t bytes);
+/* The step that ran is over; is_reached: at its end. */
+void moves_bytes_step_over(struct queue_move *v, bool is_reached);
+/* All of it is copied. */
+void moves_bytes_done(struct moves *m, struct queue_move *v);
+/* As it was stored. */
+void moves_bytes_restore(struct queue_move *v, const struct model_job_move *from);
+/* MOVES_ON_SIZE */
+void moves_bytes_heard(struct moves *m, const struct moves_event *event);
+/* Gives up asking about v. */
+void moves_unheard_remove(struct moves *m, struct queue_move *v);
+void moves_unheard_trim(struct moves *m);
 
 /* ---- load.c ---- */
 void moves_load_job(struct moves *m, const struct model_job *node);

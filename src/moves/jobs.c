@@ -7,6 +7,7 @@
  * that are not over. Pure.
  */
 #include "moves/core.h"
+#include "moves/reason.h"
 
 #include <stdlib.h>
 
@@ -46,13 +47,11 @@ void moves_move_reason(struct moves *m, struct queue_move *v, int8_t reason, int
         v->reason = reason;
         v->reason_error = error;
         v->since_ms = m->wall_ms;
+        /* A slot is waited for since the submission: that is known without being stored. */
+        if (reason != MOVES_REASON_NONE && reason != MOVES_REASON_SLOT && !v->job->is_coming) {
+            moves_move_changed(m, v);
+        }
     }
-}
-
-void moves_move_bytes(struct queue_move *v, int64_t bytes)
-{
-    v->job->node.bytes_to_copy += MAX(bytes, 0) - MAX(v->bytes, 0);
-    v->bytes = bytes;
 }
 
 void moves_move_changed(struct moves *m, struct queue_move *v)
@@ -101,6 +100,9 @@ void moves_move_end(struct moves *m, struct queue_move *v, enum model_job_mark m
     v->marks = mark;
     v->place = NULL;
     v->since_ms = m->wall_ms;
+    if (mark == MODEL_JOB_DONE && is_new) {
+        moves_bytes_done(m, v);
+    }
     job->node.moves_done += mark == MODEL_JOB_DONE;
     job->node.moves_cancelled += mark == MODEL_JOB_CANCELLED;
     if (p != NULL && p->running == v) {
@@ -163,6 +165,7 @@ static void move_free(struct moves *m, struct queue_move *v)
         moves_leave(m, v);
         m->waiting_count -= v->state == QUEUE_WAITING;
     }
+    moves_unheard_remove(m, v);
     ids_deinit(&v->target);
     ids_deinit(&v->original);
     ids_deinit(&v->step);
@@ -239,7 +242,7 @@ static struct slice name_own(struct queue_job *job, struct slice topic)
 /* A bound of what the move takes in JSON: the original list may change its length with the partition. */
 static size_t move_bytes(const struct model_job_move *from)
 {
-    return 64 + from->topic.len +
+    return 160 + from->topic.len +
            12 * (size_t)(from->target.count + from->original.count + from->replaces.count + 16);
 }
 
@@ -268,6 +271,19 @@ static int64_t key_of(const struct queue_job *job, uint64_t order)
     return (int64_t)((uint64_t)job->node.priority << 56 | order);
 }
 
+/* Why it waited under the former controller; where that is not stored, it has done so all the time. */
+static void reason_restore(struct queue_move *v, const struct model_job_move *from)
+{
+    bool is_paused = (from->marks & MODEL_JOB_PAUSED) != 0;
+    if (from->since_ms > 0) {
+        v->reason = from->reason;
+        v->since_ms = from->since_ms;
+    } else if (is_paused || from->started_ms < 0) {
+        v->reason = is_paused ? MOVES_REASON_PAUSED : MOVES_REASON_SLOT;
+        v->since_ms = v->job->node.submitted_ms;
+    }
+}
+
 struct queue_move *moves_job_add(struct moves *m, struct queue_job *job,
                                  const struct model_job_move *from, int32_t piece_index)
 {
@@ -287,6 +303,9 @@ struct queue_move *moves_job_add(struct moves *m, struct queue_job *job,
     v->bytes = -1;
     v->started_ms = from->started_ms;
     v->since_ms = -1;
+    if (piece_index >= 0) {
+        reason_restore(v, from);
+    }
     v->source = -1;
     if (piece->count == piece->cap) {
         piece->cap = piece->cap == 0 ? 32 : piece->cap * 2;
@@ -295,6 +314,9 @@ struct queue_move *moves_job_add(struct moves *m, struct queue_job *job,
     piece->moves[piece->count++] = v;
     piece->bytes += bytes;
     piece->seq++;
+    if (!is_final(job)) {
+        moves_bytes_restore(v, from);
+    }
     job->open++;
     job->unpaused += (v->marks & MODEL_JOB_PAUSED) == 0;
     job->node.moves_total = MAX(job->node.moves_total, job->open);
@@ -368,7 +390,12 @@ static struct model_job_piece *piece_contents(struct moves *m, const struct queu
                                                      .original = effect_ids(m, &v->original),
                                                      .replaces = effect_ids(m, &v->replaces),
                                                      .marks = v->marks,
-                                                     .started_ms = v->started_ms};
+                                                     .started_ms = v->started_ms,
+                                                     .to_copy = v->to_copy,
+                                                     .copied = v->copied,
+                                                     .before = v->before,
+                                                     .reason = v->reason,
+                                                     .since_ms = MAX(v->since_ms, 0)};
     }
     return contents;
 }
@@ -568,4 +595,5 @@ void moves_lazy_run(struct moves *m)
         m->lazy_at_ms = list_is_empty(&m->dirty) ? INT64_MAX : m->now_ms + QUEUE_LAZY_MS;
     }
     jobs_finish(m);
+    moves_unheard_trim(m);
 }

@@ -25,7 +25,7 @@ void moves_load_job(struct moves *m, const struct model_job *node)
         job->node.moves_done = job->node.moves_cancelled = 0; /* counted from the moves */
     }
     if (node->fate == MODEL_JOB_OPEN) {
-        job->node.bytes_to_copy = 0;
+        job->node.bytes_to_copy = job->node.bytes_copied = 0; /* ditto */
     }
 }
 

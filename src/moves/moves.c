@@ -18,6 +18,7 @@ struct moves *moves_new(const struct moves_lookup *lookup)
     list_init(&m->history);
     list_init(&m->requests);
     list_init(&m->dirty);
+    list_init(&m->unheard);
     list_init(&m->finishing);
     moves_slots_init(m);
     return m;
@@ -147,6 +148,9 @@ static void event_take(struct moves *m, const struct moves_event *event)
             partition_changed(m, event);
         }
         break;
+    case MOVES_ON_SIZE:
+        moves_bytes_heard(m, event);
+        break;
     case MOVES_ON_BROKERS:
         moves_wake_brokers(m);
         break;
@@ -158,8 +162,9 @@ static void event_take(struct moves *m, const struct moves_event *event)
 static int64_t wake_at(const struct moves *m)
 {
     const struct heap_node *retry = heap_min(&m->retry.moves);
+    int64_t trim_ms = list_is_empty(&m->unheard) ? INT64_MAX : m->now_ms + QUEUE_UNHEARD_MS;
     int64_t at_ms = MIN(m->lazy_at_ms, retry == NULL ? INT64_MAX : retry->key);
-    return MIN(at_ms, moves_sizes_at(m));
+    return MIN(MIN(at_ms, trim_ms), moves_sizes_at(m));
 }
 
 void moves_step(struct moves *m, int64_t now_ms, int64_t wall_ms, const struct moves_event *event,

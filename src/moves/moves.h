@@ -20,7 +20,7 @@
  * slots back, free or not, when the broker returns, and is never stopped for them. A partition larger than the bytes allowed in flight runs alone.
  *
  * Facts are asked for, not told: struct moves_lookup answers from memory. After a fact changed the driver says
- * where (MOVES_ON_PARTITION, MOVES_ON_BROKERS).
+ * where (MOVES_ON_PARTITION, MOVES_ON_BROKERS). How far running moves are is told by moves_set_copied.
  *
  * Memory: an event is borrowed during the call. Effects and all they point to are valid until the next step.
  */
@@ -226,6 +226,7 @@ enum moves_event_kind {
     MOVES_ON_STORED,
     MOVES_ON_PARTITION, /* its assignment changed, or it is gone: told for every partition that starts to
                            move, moves otherwise, or stops, whoever asked for it */
+    MOVES_ON_SIZE,      /* of a partition that is wanted: moves_wants_size */
     MOVES_ON_BROKERS, /* some came or went */
     MOVES_ON_TICK,
 };
@@ -257,8 +258,9 @@ struct moves_event {
             const char *message; /* NULL = stored; else it was refused, and why */
         };
         struct {
-            struct slice topic; /* PARTITION */
+            struct slice topic; /* PARTITION, SIZE */
             int32_t partition;  /* MOVES_WHOLE_TOPIC: the topic is gone, or is being deleted */
+            int64_t bytes;      /* SIZE: of the leader's log */
         };
     };
 };
@@ -327,6 +329,12 @@ bool moves_find_queued(const struct moves *m, struct slice topic, int32_t partit
 /* The move of this partition that is in the topic znode; false: none is known. */
 bool moves_find_running(const struct moves *m, struct slice topic, int32_t partition,
                         struct moves_view *ret);
-/* Bytes that were copied by moves of the partition's job so far: kept with the job when a move ends. */
-void moves_set_copied(struct moves *m, struct slice topic, int32_t partition, int64_t bytes);
+/* What the partition's running move has to copy and has copied, 0 = not known yet. It goes into the sums of
+ * its job, and stays there when the move ends; neither sum ever goes down. */
+void moves_set_copied(struct moves *m, struct slice topic, int32_t partition, int64_t to_copy,
+                      int64_t copied);
+/* The size of this partition would help: a move of it waits, or ended before its size was heard of. */
+bool moves_wants_size(const struct moves *m, struct slice topic, int32_t partition);
+/* Calls fn for moves that ended before their size was heard of, some seconds long. */
+void moves_each_unheard(const struct moves *m, moves_fn fn, void *arg);
 int32_t moves_queued_count(const struct moves *m);

@@ -118,7 +118,7 @@ static void hold_as_it_moves(struct moves *m, struct queue_place *p,
     ids_copy(&use.in, adding);
     if (p->running != NULL) {
         ids_copy(&p->running->adding, adding);
-        moves_move_bytes(p->running, use.bytes);
+        moves_bytes_plan(p->running, use.bytes);
     }
     moves_take(m, p, &use);
     ids_deinit(&use.in);
@@ -173,6 +173,7 @@ static void look_ended(struct moves *m, struct queue_place *p, const struct ids 
     } else if (p->waiting != NULL) {
         moves_move_end(m, v, MODEL_JOB_CANCELLED); /* what waits is newer */
     } else if (is_returning || !is_stopped) {
+        moves_bytes_step_over(v, !is_stopped);
         p->running = NULL;
         p->waiting = v;
         v->awaits_slots = false;
@@ -193,6 +194,7 @@ void moves_move_return(struct moves *m, struct queue_move *v)
     struct queue_place *p = v->place;
     moves_move_pause(m, v, false);
     v->marks = (v->marks | MODEL_JOB_RETURNING) & ~MODEL_JOB_LEAVING;
+    moves_bytes_step_over(v, false);
     moves_move_changed(m, v);
     v->begin_seq = v->piece->seq;
     moves_leave(m, v);

@@ -15,6 +15,9 @@
 #define RATE_MAX    ((int64_t)1 << 50) /* a second */
 #define RATE_MIN_MS 500                /* a rate over less says nothing */
 #define TAIL_MS     1000               /* less than this behind: it follows the tail */
+#define BELOW_MS    12000 /* a limit has been below the writes so long: it is a reason */
+#define QUIET_MS    7000  /* nothing was written so long: the writes are over */
+#define FORMER_MS   30000 /* what was waited for elsewhere has to be found again until then */
 
 static int64_t bytes_bound(int64_t bytes)
 {
@@ -61,7 +64,12 @@ int64_t moves_rate_get(const struct moves_rate *rate)
 void moves_progress_init(struct moves_progress *m)
 {
     *m = (struct moves_progress){
-        .rate = -1, .eta_ms = -1, .leader = -1, .leader_log = {.log_end = -1, .write_rate = -1}};
+        .rate = -1,
+        .eta_ms = -1,
+        .leader = -1,
+        .leader_log = {.log_end = -1, .write_rate = -1},
+        .written_ms = -1,
+    };
 }
 
 void moves_progress_deinit(struct moves_progress *m)
@@ -142,8 +150,11 @@ void moves_progress_set(struct moves_progress *m, const struct ids *adding, int3
         if (known != NULL) {
             replicas[i] = *known;
         } else {
-            replicas[i] = (struct moves_replica){
-                .broker = adding->list[i], .rate = -1, .lag_bytes = -1, .lag_offsets = -1};
+            replicas[i] = (struct moves_replica){.broker = adding->list[i],
+                                                 .rate = -1,
+                                                 .lag_bytes = -1,
+                                                 .lag_offsets = -1,
+                                                 .below_ms = -1};
         }
     }
     free(m->replicas);
@@ -178,8 +189,12 @@ void moves_progress_heard(struct moves_progress *m, int32_t broker, const struct
         replica->log = log_bound(log, &replica->log);
     }
     if (broker == m->leader) {
+        struct moves_log now = log_bound(log, &m->leader_log);
+        if (m->has_leader_log && now.size > m->leader_log.size) {
+            m->written_ms = now_ms;
+        }
         m->has_leader_log = true;
-        m->leader_log = log_bound(log, &m->leader_log);
+        m->leader_log = now;
         moves_rate_add(&m->leader_rate, m->leader_log.size, now_ms);
     }
 }
@@ -190,6 +205,41 @@ void moves_progress_restore(struct moves_progress *m, int32_t broker, int64_t co
     if (replica != NULL) {
         replica->copied = MAX(replica->copied, bytes_bound(copied));
     }
+}
+
+void moves_progress_restore_wait(struct moves_progress *m, int32_t broker,
+                                 const struct moves_wait *wait)
+{
+    struct moves_replica *replica = replica_find(m, broker);
+    if (broker < 0) {
+        m->former = (struct moves_former){.wait = *wait};
+    } else if (replica != NULL) {
+        replica->former = (struct moves_former){.wait = *wait};
+    }
+}
+
+/* ---- since when ---- */
+
+static bool is_equal(const struct moves_wait *a, const struct moves_wait *b)
+{
+    return a->reason == b->reason && a->error == b->error;
+}
+
+/* Takes what holds now; counts a change. A new controller hears some things late: what it finds again counts
+ * from when the former one found it. */
+static void wait_note(struct moves_progress *m, struct moves_wait *wait,
+                      struct moves_former *former, struct moves_wait now,
+                      const struct moves_facts *facts)
+{
+    former->until_ms = former->until_ms == 0 ? facts->now_ms + FORMER_MS : former->until_ms;
+    if (former->wait.since_ms != 0 && is_equal(&former->wait, &now)) {
+        now.since_ms = former->wait.since_ms;
+        former->wait.since_ms = 0;
+    } else if (now.reason != MOVES_REASON_NONE || facts->now_ms >= former->until_ms) {
+        former->wait.since_ms = 0;
+    }
+    m->changes += !is_equal(wait, &now);
+    moves_wait_note(wait, now, facts->wall_ms);
 }
 
 /* ---- one replica ---- */
@@ -209,6 +259,29 @@ static void throttle_take(struct moves_reason_facts *about, const struct moves_l
         (about->throttle_rate <= 0 || log->throttle_rate < about->throttle_rate)) {
         about->throttle_rate = log->throttle_rate;
     }
+}
+
+/* A burst is no reason, only what lasts: told from when it began. */
+static struct moves_wait lasting(const struct moves_progress *m, struct moves_replica *r,
+                                 struct moves_wait wait, const struct moves_facts *facts)
+{
+    bool is_below = wait.reason == MOVES_REASON_THROTTLED;
+    bool is_quiet = m->written_ms < 0 || facts->now_ms - m->written_ms >= QUIET_MS;
+    if (!is_below || is_quiet) {
+        r->below_ms = -1;
+    } else if (r->below_ms < 0) {
+        r->below_ms = facts->now_ms;
+    }
+    if (!is_below) {
+        return wait;
+    }
+    if (r->below_ms < 0 || facts->now_ms - r->below_ms < BELOW_MS) {
+        return (struct moves_wait){MOVES_REASON_NONE, 0, 0};
+    }
+    if (r->wait.reason != MOVES_REASON_THROTTLED) {
+        wait.since_ms = facts->wall_ms - (facts->now_ms - r->below_ms);
+    }
+    return wait;
 }
 
 static struct moves_wait replica_wait(const struct moves_progress *m, const struct moves_replica *r,
@@ -271,7 +344,8 @@ static void replica_step(struct moves_progress *m, struct moves_replica *r,
     bool is_in_sync = ids_has(facts->isr, r->broker);
     bool is_alive = facts->down_since(facts->arg, r->broker) == 0;
     r->rate = !is_alive || facts->is_paused ? 0 : moves_rate_get(&r->size_rate);
-    moves_wait_note(&r->wait, replica_wait(m, r, facts), facts->wall_ms);
+    struct moves_wait wait = lasting(m, r, replica_wait(m, r, facts), facts);
+    wait_note(m, &r->wait, &r->former, wait, facts);
     r->state = replica_state(r, is_in_sync);
     if (is_in_sync && m->has_leader_log) {
         r->copied = MAX(r->copied, m->leader_log.size); /* sizes are of different moments */
@@ -351,12 +425,10 @@ static struct moves_wait own_wait(const struct moves_progress *m, const struct m
 static void sums_make(struct moves_progress *m)
 {
     m->to_copy = m->copied = m->rate = m->eta_ms = 0;
-    m->down_count = 0;
     for (int32_t i = 0; i < m->replica_count; i++) {
         const struct moves_replica *r = &m->replicas[i];
         int64_t eta_ms = replica_eta(m, r);
         m->copied += r->copied;
-        m->down_count += r->state == MOVES_REPLICA_DOWN;
         m->to_copy += m->has_leader_log ? MAX(m->leader_log.size, r->copied) : r->copied;
         if (r->state != MOVES_REPLICA_IN_SYNC) {
             m->rate = r->rate < 0 || m->rate < 0 ? -1 : m->rate + r->rate;
@@ -393,5 +465,5 @@ void moves_progress_step(struct moves_progress *m, const struct moves_facts *fac
     if (wait.reason != MOVES_REASON_NONE) {
         m->eta_ms = -1;
     }
-    moves_wait_note(&m->wait, wait, facts->wall_ms);
+    wait_note(m, &m->wait, &m->former, wait, facts);
 }

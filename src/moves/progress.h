@@ -52,6 +52,12 @@ enum moves_replica_state {
     MOVES_REPLICA_PAUSED = 5,
 };
 
+/* What was waited for under a former controller. It holds on when it is found again within some seconds. */
+struct moves_former {
+    struct moves_wait wait; /* since_ms 0 = nothing */
+    int64_t until_ms;       /* 0 = not looked at yet */
+};
+
 /* One arriving replica, or one that stays. */
 struct moves_replica {
     int32_t broker;
@@ -65,6 +71,8 @@ struct moves_replica {
     bool has_log;
     struct moves_log log;
     struct moves_rate size_rate;
+    struct moves_former former;
+    int64_t below_ms; /* more is written than its limit lets pass, since then; -1 = it is not so */
 };
 
 /* What the controller knows at the time of a step. */
@@ -92,10 +100,12 @@ struct moves_progress {
     struct moves_wait wait;
     struct moves_replica *replicas; /* in the order of the target; owned */
     int32_t replica_count;
-    int32_t down_count; /* of them, on brokers that are down */
+    uint32_t changes; /* of reasons, so far: of its own and of the replicas' */
     /* Private. */
     struct moves_replica *staying; /* members of the target that do not arrive; owned */
     int32_t staying_count;
+    struct moves_former former;
+    int64_t written_ms; /* the leader's log was seen to grow; -1 = never */
     int32_t leader;
     bool has_leader_log;
     struct moves_log leader_log;
@@ -111,4 +121,7 @@ void moves_progress_heard(struct moves_progress *m, int32_t broker, const struct
                           int64_t now_ms);
 /* What was once known of an arriving replica, before anything is heard of it. */
 void moves_progress_restore(struct moves_progress *m, int32_t broker, int64_t copied);
+/* What the replica on that broker waited for, when it was last looked at elsewhere; -1: the whole. */
+void moves_progress_restore_wait(struct moves_progress *m, int32_t broker,
+                                 const struct moves_wait *wait);
 void moves_progress_step(struct moves_progress *m, const struct moves_facts *facts);

@@ -326,9 +326,9 @@ static void move_make(struct moves *m, struct queue_request *r, struct queue_ite
                                                      : (struct ids){0}; /* borrowed */
     }
     item->made = moves_job_add(m, r->job, &from, -1);
+    ids_minus(&item->made->adding, &from.target, &original);
     if (f.bytes >= 0) {
-        ids_minus(&item->made->adding, &from.target, &original);
-        moves_move_bytes(item->made, f.bytes * item->made->adding.count);
+        moves_bytes_plan(item->made, f.bytes * item->made->adding.count);
     }
     ids_deinit(&from.target);
     ids_deinit(&original);

@@ -329,7 +329,7 @@ static void needs(struct queue_move *v, const struct moves_partition *f, struct 
     ret->bytes = moves_bytes_of(f, &ret->in);
     ids_copy(&v->adding, &ret->in);
     v->source = ret->out;
-    moves_move_bytes(v, ret->bytes);
+    moves_bytes_plan(v, ret->bytes);
 }
 
 static int32_t limit_of(int32_t limit, const struct queue_move *v, int32_t otherwise)

@@ -120,13 +120,12 @@ bool moves_find_running(const struct moves *m, struct slice topic, int32_t parti
     return true;
 }
 
-void moves_set_copied(struct moves *m, struct slice topic, int32_t partition, int64_t bytes)
+void moves_each_unheard(const struct moves *m, moves_fn fn, void *arg)
 {
-    const struct queue_place *p = moves_place_find(m, topic, partition);
-    if (p != NULL && p->running != NULL) {
-        struct queue_move *v = p->running;
-        v->job->node.bytes_copied += bytes - v->copied;
-        v->copied = bytes;
+    struct list_node *n = NULL;
+    list_foreach (n, &m->unheard) {
+        struct moves_view view = view_of(CONTAINER_OF(n, struct queue_move, unheard));
+        fn(arg, &view);
     }
 }
 

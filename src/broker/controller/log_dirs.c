@@ -130,6 +130,23 @@ int64_t controller_log_dirs_down_since(const struct controller *c, int32_t broke
     return b->epoch >= 0 ? 0 : b->down_since_ms;
 }
 
+void controller_log_dirs_was_down(struct controller *c, int32_t broker, int64_t since_ms)
+{
+    struct log_dirs_broker *b = broker_find(c, broker);
+    if (c->log_dirs == NULL || since_ms <= 0 || since_ms >= c->log_dirs->began_ms) {
+        return;
+    }
+    if (b == NULL) { /* it was never seen in this term */
+        b = xalloc(sizeof *b);
+        *b = (struct log_dirs_broker){.c = c,
+                                      .id = broker,
+                                      .epoch = -1,
+                                      .down_since_ms = since_ms,
+                                      .version = VERSION_UNKNOWN};
+        HASH_ADD(hh, c->log_dirs->brokers, id, sizeof b->id, b);
+    }
+}
+
 void controller_log_dirs_free(struct controller *c)
 {
     struct log_dirs_broker *b = NULL;

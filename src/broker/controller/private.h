@@ -281,6 +281,8 @@ void controller_log_dirs_brokers(struct controller *c, const struct model_broker
 /* Since when the broker is not registered, wall clock; 0 = it is. One that was never seen: since this
  * controller looks. */
 int64_t controller_log_dirs_down_since(const struct controller *c, int32_t broker);
+/* A former controller saw it go then; holds for one that was not seen since this one looks. */
+void controller_log_dirs_was_down(struct controller *c, int32_t broker, int64_t since_ms);
 /* The next question to broker is about this log too; passed over while one is out. */
 void controller_log_dirs_want(struct controller *c, int32_t broker, struct slice topic,
                               int32_t partition);
@@ -308,6 +310,7 @@ struct controller_start {
     struct moves_progress *progress;        /* borrowed as long as it is added */
     struct controller_submitter *submitter; /* one reference; NULL = not known */
     /* Private. */
+    int64_t own_copied; /* to the controller's own broker, as stored, about */
     int32_t partition;
     struct controller_starts_group *group;
     struct list_node link;
@@ -319,6 +322,8 @@ void controller_starts_reset(struct controller *c); /* the term is over; no move
  * the one and completes the other. */
 void controller_starts_add(struct controller *c, struct controller_start *start,
                            const struct control_moving *moving);
+/* Its progress made a step: some of that may be worth storing. */
+void controller_starts_look(struct controller *c, struct controller_start *start);
 /* What is stored of it changed. */
 void controller_starts_touch(struct controller_start *start);
 void controller_starts_remove(struct controller_start *start);

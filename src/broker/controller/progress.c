@@ -233,7 +233,7 @@ static struct progress_move *move_take(struct controller_progress *p,
     }
     submitter_take(p, m);
     struct moves_view view = {0};
-    const struct moves *queue = controller_moves_core(c);
+    struct moves *queue = controller_moves_core(c);
     if (queue != NULL) {
         (void)moves_find_running(queue, moving->topic, moving->partition, &view);
     }
@@ -251,10 +251,15 @@ static struct progress_move *move_take(struct controller_progress *p,
                                 .down_since = down_since,
                                 .arg = c};
     moves_progress_set(&m->progress, &moving->adding, moving->leader);
-    int32_t down_before = m->progress.down_count;
+    uint32_t changes_before = m->progress.changes;
     moves_progress_step(&m->progress, &facts);
-    if (m->progress.down_count != down_before) {
+    if (m->progress.changes != changes_before) {
         controller_starts_touch(&m->start);
+    }
+    controller_starts_look(c, &m->start);
+    if (queue != NULL) {
+        moves_set_copied(queue, moving->topic, moving->partition, m->progress.to_copy,
+                         m->progress.copied);
     }
     return m;
 }
@@ -376,6 +381,10 @@ static void looked(void *arg, const struct control_reply *reply)
         wishes_free(p, p->look); /* of moves that are over already */
         controller_log_dirs_ask(p->c);
         tidy(p);
+    }
+    if (reply->count > 0 && controller_moves_core(p->c) != NULL) {
+        /* What was copied may be worth storing. */
+        controller_moves_step(p->c, &(struct moves_event){.kind = MOVES_ON_TICK});
     }
 }
 

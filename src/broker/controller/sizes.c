@@ -1,7 +1,8 @@
 /*
- * How large the partitions of the queue are: asked of their leaders each second while moves wait for a limit
- * on bytes in flight, and heard beside the looks at running moves. Partitions grow while they wait: what was
- * heard is asked again after REFRESH_MS, and not known any more after STALE_MS. Runs on the driver's env.
+ * How large the partitions of the queue are: asked of their leaders each second while moves wait whose size is
+ * not known, or have just ended without, and heard beside the looks at running moves. Partitions grow while they
+ * wait: with a limit on bytes in flight what was heard is asked again after REFRESH_MS, and not known any more
+ * after STALE_MS. Runs on the driver's env.
  */
 #include "broker/controller/private.h"
 
@@ -65,6 +66,12 @@ void controller_sizes_heard(struct controller *c, int32_t broker, struct slice t
     }
     s->bytes = bytes;
     s->heard_ms = env_now_ms(c->env);
+    const struct moves *core = controller_moves_core(c);
+    if (core != NULL && moves_wants_size(core, topic, partition)) {
+        controller_moves_step(
+            c, &(struct moves_event){
+                   .kind = MOVES_ON_SIZE, .topic = topic, .partition = partition, .bytes = bytes});
+    }
 }
 
 struct asking {
@@ -89,17 +96,27 @@ static void ask_about(void *arg, const struct moves_view *view)
     }
 }
 
-/* First those without which nothing starts. */
+static void ask_unknown(void *arg, const struct moves_view *view)
+{
+    if (view->bytes_to_copy < 0) {
+        ask_about(arg, view);
+    }
+}
+
+/* While bytes are limited first those without which nothing starts. */
 static void ask(void *arg)
 {
     struct controller *c = arg;
-    struct asking asking = {.c = c, .age_ms = STALE_MS};
-    if (c->moves->is_loaded && c->move_limits.bytes_in_flight >= 0 && c->role == ROLE_ACTIVE) {
-        moves_each_queued(c->moves->core, ask_about, &asking);
-        if (asking.count == 0) {
+    bool is_limited = c->move_limits.bytes_in_flight >= 0;
+    struct asking asking = {.c = c, .age_ms = is_limited ? STALE_MS : -1};
+    if (c->moves->is_loaded && c->role == ROLE_ACTIVE) {
+        moves_each_queued(c->moves->core, is_limited ? ask_about : ask_unknown, &asking);
+        if (is_limited && asking.count == 0) {
             asking.age_ms = REFRESH_MS;
             moves_each_queued(c->moves->core, ask_about, &asking);
         }
+        asking.age_ms = -1;
+        moves_each_unheard(c->moves->core, ask_unknown, &asking);
         if (asking.count > 0) {
             controller_log_dirs_ask(c);
         }

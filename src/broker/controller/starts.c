@@ -1,9 +1,11 @@
 /*
  * When running moves began, kept in the metastore so that a change of the controller does not make them
  * young again: /klamm/moves/TOPIC:G holds those of partitions G*5000 to G*5000+4999, in the form of a
- * node below /config: the partition's number, and as text milliseconds since 1970, then BROKER:BYTES for
- * each arriving replica that cannot be asked how far it is, and last who asked for it. A node is written again after the look that
- * finds other moves in it, or other brokers down, and removed when nothing of it moves.
+ * node below /config: the partition's number, and as text milliseconds since 1970, then for arriving replicas
+ * BROKER:BYTES, what is copied, where the next controller may not be able to ask (the broker is down, or is the
+ * controller's own), and BROKER@REASON.ERROR.SINCE, why it waits (without BROKER: the whole does), both as
+ * BROKER:BYTES@..., and last who asked for it. A node is written again after the look that finds other moves in
+ * it, other reasons, or much more copied to the controller's own broker, and removed when nothing of it moves.
  * Invariant: one write is out for each node; a write that failed is tried again after the next look.
  * Nothing waits for these writes, and nothing but what is shown depends on them. Runs on the driver's env.
  */
@@ -14,6 +16,10 @@
 #define AHEAD_MAX_MS     ((int64_t)7 * 24 * 3600 * 1000) /* by the clock of an earlier controller */
 #define GROUP_PARTITIONS 5000
 #define BY               "by " /* principal, line end, client id */
+#define TEXT_BYTES_MAX                                                                             \
+    700000 /* of a group: beyond, only starts are kept; a node takes a megabyte */
+#define OWN_BYTES_MIN 1000000 /* so much more copied to the own broker is worth a write, ... */
+#define OWN_PER       64      /* ... or this part of the whole */
 
 /* What was read of a move. */
 struct found {
@@ -112,7 +118,52 @@ static int64_t number_take(const char **text)
     return *text == start || number > INT64_MAX / 100 ? -1 : number;
 }
 
-static void start_restore(struct controller_start *start, const char *text)
+/* "REASON.ERROR.SINCE" */
+static bool wait_take(const char **text, struct moves_wait *ret)
+{
+    int64_t numbers[3];
+    for (int i = 0; i < 3; i++) {
+        if (i > 0 && **text != '.') {
+            return false;
+        }
+        *text += i > 0;
+        numbers[i] = number_take(text);
+        if (numbers[i] < 0) {
+            return false;
+        }
+    }
+    *ret = (struct moves_wait){(enum moves_reason)MIN(numbers[0], INT8_MAX),
+                               (int16_t)(uint16_t)numbers[1], numbers[2]};
+    return numbers[0] < MOVES_REASON_COUNT && numbers[1] <= UINT16_MAX;
+}
+
+/* One word about an arriving replica, or about the whole; false: it cannot be read. */
+static bool word_restore(struct controller *c, struct controller_start *start, const char **text)
+{
+    struct moves_wait wait;
+    int64_t broker = **text == '@' ? -1 : number_take(text);
+    if (broker > INT32_MAX || (broker < 0 && **text != '@')) {
+        return false;
+    }
+    if (**text == ':') {
+        (*text)++;
+        moves_progress_restore(start->progress, (int32_t)broker, number_take(text));
+    }
+    if (**text == '@') {
+        (*text)++;
+        if (!wait_take(text, &wait) || wait.since_ms > env_wall_ms(c->env)) {
+            return false;
+        }
+        if (wait.reason == MOVES_REASON_TARGET_DOWN && broker >= 0) {
+            controller_log_dirs_was_down(c, (int32_t)broker, wait.since_ms);
+        } else {
+            moves_progress_restore_wait(start->progress, (int32_t)broker, &wait);
+        }
+    }
+    return **text == ' ' || **text == '\0';
+}
+
+static void start_restore(struct controller *c, struct controller_start *start, const char *text)
 {
     int64_t started_ms = number_take(&text);
     if (started_ms < 0 || started_ms > start->started_ms + AHEAD_MAX_MS) {
@@ -128,12 +179,9 @@ static void start_restore(struct controller_start *start, const char *text)
                                                         slice_str(line_end + 1));
             break;
         }
-        int64_t broker = number_take(&text);
-        if (broker < 0 || broker > INT32_MAX || *text != ':') {
+        if (!word_restore(c, start, &text)) {
             break;
         }
-        text++;
-        moves_progress_restore(start->progress, (int32_t)broker, number_take(&text));
     }
 }
 
@@ -152,10 +200,24 @@ void controller_starts_add(struct controller *c, struct controller_start *start,
             ? bsearch(&key, g->found, (size_t)g->found_count, sizeof key, found_compare)
             : NULL;
     if (found != NULL) {
-        start_restore(start, found->text);
+        start_restore(c, start, found->text);
     }
     list_push_back(&g->moves, &start->link);
     dirty_set(g, true);
+}
+
+void controller_starts_look(struct controller *c, struct controller_start *start)
+{
+    const struct moves_progress *progress = start->progress;
+    for (int32_t i = 0; i < progress->replica_count; i++) {
+        const struct moves_replica *r = &progress->replicas[i];
+        bool is_own = r->broker == c->config.broker_id;
+        if (is_own &&
+            r->copied - start->own_copied >= MAX(progress->to_copy / OWN_PER, OWN_BYTES_MIN)) {
+            start->own_copied = r->copied;
+            controller_starts_touch(start);
+        }
+    }
 }
 
 void controller_starts_touch(struct controller_start *start)
@@ -202,8 +264,43 @@ static void written(void *arg, const struct metastore_result *result)
     }
 }
 
+static void wait_encode(struct buf *text, const struct moves_wait *wait)
+{
+    buf_putf(text, "@%d.%d.%lld", (int)wait->reason, (int)(uint16_t)wait->error,
+             (long long)wait->since_ms);
+}
+
+/* What the next controller cannot find out. */
+static void words_encode(const struct controller *c, const struct controller_start *start,
+                         struct buf *text)
+{
+    const struct moves_progress *progress = start->progress;
+    bool is_told = false;
+    for (int32_t i = 0; i < progress->replica_count; i++) {
+        const struct moves_replica *r = &progress->replicas[i];
+        bool waits = r->wait.reason != MOVES_REASON_NONE;
+        bool is_silent =
+            r->state == MOVES_REPLICA_DOWN || (r->broker == c->config.broker_id && r->copied > 0);
+        is_told = is_told || waits;
+        if (waits || is_silent) {
+            buf_putf(text, " %d", r->broker);
+        }
+        if (is_silent) {
+            buf_putf(text, ":%lld", (long long)r->copied);
+        }
+        if (waits) {
+            wait_encode(text, &r->wait);
+        }
+    }
+    if (!is_told && progress->wait.reason != MOVES_REASON_NONE) {
+        buf_put_str(text, " ");
+        wait_encode(text, &progress->wait);
+    }
+}
+
 /* The moves of the group as the content of its node. */
-static void group_encode(struct buf *b, const struct controller_starts_group *g)
+static void group_encode(const struct controller *c, struct buf *b,
+                         const struct controller_starts_group *g)
 {
     struct model_setting *settings = xalloc((g->moves.count + 1) * sizeof *settings);
     struct buf text; /* all numbers one after the other */
@@ -217,11 +314,8 @@ static void group_encode(struct buf *b, const struct controller_starts_group *g)
         settings[count].key.len = text.len - at;
         at = text.len;
         buf_putf(&text, "%lld", (long long)start->started_ms);
-        for (int32_t i = 0; i < start->progress->replica_count; i++) {
-            const struct moves_replica *r = &start->progress->replicas[i];
-            if (r->state == MOVES_REPLICA_DOWN) {
-                buf_putf(&text, " %d:%lld", r->broker, (long long)r->copied);
-            }
+        if (text.len < TEXT_BYTES_MAX) {
+            words_encode(c, start, &text);
         }
         if (start->submitter != NULL) {
             buf_putf(&text, " " BY "%s\n%s", start->submitter->principal,
@@ -247,7 +341,7 @@ static void group_write(struct controller *c, struct controller_starts_group *g)
     bool is_empty = list_is_empty(&g->moves);
     buf_init(&data);
     if (!is_empty) {
-        group_encode(&data, g);
+        group_encode(c, &data, g);
     }
     struct metastore_op ops[] = {
         {.kind = METASTORE_CHECK,

@@ -89,6 +89,48 @@ static void a_piece_survives_a_round_trip(void **state)
     buf_deinit(&b);
 }
 
+static const char known_json[] = "{\"version\":1,\"topics\":[{\"name\":\"a\",\"moves\":[[0,[4,5],["
+                                 "1,2],[],0,-1],[7,[4],[1],[],1,55]]}],"
+                                 "\"known\":[0,0,0,0,0,300,120,100,10,1700000000000]}";
+
+/* What is known of moves goes with them; what cannot be right is left out, and costs no move. */
+static void what_is_known_goes_with_the_moves(void **state)
+{
+    (void)state;
+    static const char *const odd[] = {"[0,0,0,0,0,300,120,100,10]",
+                                      "[0,0,0,0,0,-1,0,0,0,0]",
+                                      "[0,0,0,0,0,1,1,0,128,7]",
+                                      "[0,0,0,0,0,1,1,0,\"x\",7]",
+                                      "{}",
+                                      "7"};
+    struct buf b;
+    struct arena a;
+    struct errmsg em = {0};
+    struct model_job_piece piece = {0};
+    buf_init(&b);
+    arena_init(&a, 1 << 20);
+    assert_int_equal(metastore_job_piece_decode(slice_str(known_json), &piece, &a, &em), 0);
+    assert_int_equal(piece.moves[1].to_copy, 300);
+    assert_int_equal(piece.moves[1].copied, 120);
+    assert_int_equal(piece.moves[1].before, 100);
+    assert_int_equal(piece.moves[1].reason, 10);
+    assert_int_equal(piece.moves[1].since_ms, 1700000000000);
+    metastore_job_piece_encode(&b, &piece);
+    assert_text(&b, known_json);
+    for (size_t i = 0; i < ARRAY_LEN(odd); i++) {
+        buf_clear(&b);
+        buf_putf(&b, "%.*s%s}", (int)(strstr(known_json, "[0,0,0") - known_json), known_json,
+                 odd[i]);
+        piece = (struct model_job_piece){0};
+        assert_int_equal(metastore_job_piece_decode(buf_slice(&b), &piece, &a, &em), 0);
+        assert_int_equal(piece.count, 2);
+        assert_int_equal(piece.moves[1].to_copy, 0);
+        assert_int_equal(piece.moves[1].since_ms, 0);
+    }
+    arena_deinit(&a);
+    buf_deinit(&b);
+}
+
 static void assert_piece_refused(const char *json, int code, const char *why)
 {
     struct arena a;
@@ -160,6 +202,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_job_survives_a_round_trip),
         cmocka_unit_test(a_piece_survives_a_round_trip),
+        cmocka_unit_test(what_is_known_goes_with_the_moves),
         cmocka_unit_test(broken_pieces_are_refused),
         cmocka_unit_test(broken_jobs_are_refused),
         cmocka_unit_test(a_small_arena_refuses),

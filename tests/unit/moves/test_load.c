@@ -3,6 +3,8 @@
  */
 #include "world.h"
 
+#include "moves/reason.h"
+
 static void a_job_goes_on_where_it_was(void **state)
 {
     (void)state;
@@ -57,6 +59,59 @@ static void what_is_paused_stays_paused(void **state)
     world_settle(&w);
     assert_true(w.partitions[0].is_stopped && w.partitions[1].is_stopped);
     assert_int_equal(moves_job_state(moves_job_find(w.m, slice_str("job-1"))), MOVES_PAUSED);
+    world_deinit(&w);
+}
+
+/* Why it waits, and since when, outlives the controller. */
+static void since_when_it_waits_is_kept(void **state)
+{
+    (void)state;
+    struct world w;
+    struct moves_view before;
+    struct moves_view after;
+    struct moves_limits none = {0, 0, 0, -1};
+    world_init(&w, 3, none);
+    w.is_live[5] = false;
+    world_submit(&w, 0, 2, (int32_t[]){4, 5, 6}, world_request(MOVES_ACTION_SUBMIT));
+    world_pass(&w, 5000);
+    struct moves_entry paused = world_entry(1, NULL, 0);
+    struct moves_request r = world_request(MOVES_ACTION_PAUSE);
+    r.entries = &paused;
+    r.count = 1;
+    world_ask(&w, &r);
+    world_settle(&w);
+    world_pass(&w, 5000);
+    assert_true(moves_find_queued(w.m, slice_str(WORLD_TOPIC), 1, &before));
+    assert_int_equal(before.reason, MOVES_REASON_PAUSED);
+    assert_int_equal(before.since_ms, WORLD_WALL_MS + 6000);
+    assert_true(moves_find_queued(w.m, slice_str(WORLD_TOPIC), 2, &before));
+    assert_int_equal(before.reason, MOVES_REASON_TARGET_DOWN);
+    world_crash(&w, none);
+    world_settle(&w);
+    assert_true(moves_find_queued(w.m, slice_str(WORLD_TOPIC), 2, &after));
+    assert_int_equal(after.reason, MOVES_REASON_TARGET_DOWN);
+    assert_int_equal(after.since_ms, before.since_ms);
+    assert_true(moves_find_queued(w.m, slice_str(WORLD_TOPIC), 1, &after));
+    assert_int_equal(after.reason, MOVES_REASON_PAUSED);
+    assert_int_equal(after.since_ms, WORLD_WALL_MS + 6000);
+    world_deinit(&w);
+}
+
+/* Nothing is stored for that: it has waited since it was submitted. */
+static void a_slot_is_waited_for_since_the_submission(void **state)
+{
+    (void)state;
+    struct world w;
+    struct moves_view view;
+    struct moves_limits none = {0, 0, 0, -1};
+    world_init(&w, 1, none);
+    world_submit(&w, 0, 0, (int32_t[]){4, 5, 6}, world_request(MOVES_ACTION_SUBMIT));
+    world_pass(&w, 5000);
+    world_crash(&w, none);
+    world_pass(&w, 5000);
+    assert_true(moves_find_queued(w.m, slice_str(WORLD_TOPIC), 0, &view));
+    assert_int_equal(view.reason, MOVES_REASON_SLOT);
+    assert_int_equal(view.since_ms, WORLD_WALL_MS + 1000);
     world_deinit(&w);
 }
 
@@ -268,6 +323,8 @@ int main(void)
         cmocka_unit_test(a_job_goes_on_where_it_was),
         cmocka_unit_test(a_job_that_was_never_answered_for_is_removed),
         cmocka_unit_test(what_is_paused_stays_paused),
+        cmocka_unit_test(since_when_it_waits_is_kept),
+        cmocka_unit_test(a_slot_is_waited_for_since_the_submission),
         cmocka_unit_test(a_move_with_a_dead_target_keeps_its_slots),
         cmocka_unit_test(the_newest_submission_wins),
         cmocka_unit_test(what_ended_unheard_is_done_though_another_took_over),

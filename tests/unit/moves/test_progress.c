@@ -178,21 +178,22 @@ static void s13_no_time_left_while_the_limit_is_below_the_writes(void **state)
     struct bench b;
     bench_init(&b);
     b.facts.limit_rate = MB;
-    for (int64_t s = 0; s <= 12; s++) {
+    for (int64_t s = 0; s <= 14; s++) {
         hear(&b, s * 1000, 50 * MB + s * 2 * MB, s * MB);
+        assert_int_equal(b.progress.eta_ms, -1);
     }
-    assert_int_equal(b.progress.eta_ms, -1);
     assert_int_equal(b.progress.wait.reason, MOVES_REASON_THROTTLED);
     assert_int_equal(b.progress.replicas[0].wait.reason, MOVES_REASON_THROTTLED);
+    assert_int_equal(b.progress.wait.since_ms, WALL_MS + 1000);
     int64_t copied = b.progress.copied;
     b.facts.limit_rate = 5 * MB;
-    for (int64_t s = 13; s <= 26; s++) {
-        hear(&b, s * 1000, 50 * MB + s * 2 * MB, 12 * MB + (s - 12) * 5 * MB);
+    for (int64_t s = 15; s <= 28; s++) {
+        hear(&b, s * 1000, 50 * MB + s * 2 * MB, 14 * MB + (s - 14) * 5 * MB);
         assert_true(b.progress.copied >= copied);
         copied = b.progress.copied;
     }
     assert_int_equal(b.progress.wait.reason, MOVES_REASON_NONE);
-    assert_int_equal(b.progress.wait.since_ms, WALL_MS + 13000);
+    assert_int_equal(b.progress.wait.since_ms, WALL_MS + 15000);
     assert_true(b.progress.eta_ms > 0);
     bench_deinit(&b);
 }
@@ -295,7 +296,7 @@ static void what_was_known_is_restored(void **state)
     step(&b, 0);
     assert_int_equal(b.progress.copied, 37 * MB);
     assert_int_equal(b.progress.to_copy, 100 * MB);
-    assert_int_equal(b.progress.down_count, 1);
+    assert_int_equal(b.progress.replicas[0].state, MOVES_REPLICA_DOWN);
     bench_deinit(&b);
 }
 
@@ -396,28 +397,124 @@ static void what_the_target_tells_becomes_the_reason(void **state)
     step(&b, 2000);
     assert_int_equal(b.progress.wait.reason, MOVES_REASON_DISK_FULL);
     log = log_of(MB);
-    log.is_throttled = true;
-    log.throttle_rate = 1000;
     moves_progress_heard(&b.progress, 3, &log, 3000);
-    struct moves_log leader = log_of(10 * MB);
-    leader.write_rate = 2000;
-    moves_progress_heard(&b.progress, 1, &leader, 3000);
-    step(&b, 3000);
-    assert_int_equal(b.progress.wait.reason, MOVES_REASON_THROTTLED);
-    log = log_of(MB);
-    leader.is_throttled = true; /* the other end holds it back */
-    leader.throttle_rate = 3000;
-    moves_progress_heard(&b.progress, 3, &log, 3500);
-    moves_progress_heard(&b.progress, 1, &leader, 3500);
-    step(&b, 3500);
-    assert_int_equal(b.progress.wait.reason, MOVES_REASON_NONE);
-    leader.throttle_rate = 1500;
-    moves_progress_heard(&b.progress, 1, &leader, 3500);
-    step(&b, 3500);
-    assert_int_equal(b.progress.wait.reason, MOVES_REASON_THROTTLED);
     ids_add(&b.offline, 3);
     step(&b, 4000);
     assert_int_equal(b.progress.wait.reason, MOVES_REASON_DIR_OFFLINE);
+    bench_deinit(&b);
+}
+
+/* For so many seconds 2000 bytes a second are written and both ends tell these limits, 0 = none. */
+static enum moves_reason limited(struct bench *b, int64_t from_s, int64_t target_rate,
+                                 int64_t leader_rate)
+{
+    for (int64_t s = from_s; s < from_s + 15; s++) {
+        struct moves_log target = log_of(MB);
+        struct moves_log leader = log_of(10 * MB + s * 2000);
+        leader.write_rate = 2000;
+        target.is_throttled = target_rate > 0;
+        target.throttle_rate = target_rate;
+        leader.is_throttled = leader_rate > 0;
+        leader.throttle_rate = leader_rate;
+        moves_progress_heard(&b->progress, 3, &target, s * 1000);
+        moves_progress_heard(&b->progress, 1, &leader, s * 1000);
+        step(b, s * 1000);
+    }
+    return b->progress.wait.reason;
+}
+
+static void a_limit_at_either_end_counts(void **state)
+{
+    (void)state;
+    struct bench b;
+    bench_init(&b);
+    hear(&b, 0, 10 * MB, MB);
+    assert_int_equal(limited(&b, 1, 1000, 0), MOVES_REASON_THROTTLED);
+    assert_int_equal(limited(&b, 20, 0, 3000), MOVES_REASON_NONE);
+    assert_int_equal(limited(&b, 40, 0, 1500), MOVES_REASON_THROTTLED);
+    bench_deinit(&b);
+}
+
+/* Much is written in a short time, and the mean of the last seconds is above the limit for a while. */
+static void a_burst_is_no_reason(void **state)
+{
+    (void)state;
+    struct bench b;
+    bench_init(&b);
+    b.facts.limit_rate = MB / 1000;
+    for (int64_t s = 0; s <= 60; s++) {
+        hear(&b, s * 1000, 50 * MB + (s < 5 ? 0 : s < 9 ? s - 5 : 4) * 10 * MB, s * 1000);
+        assert_int_equal(b.progress.wait.reason, MOVES_REASON_NONE);
+    }
+    /* One after the other, with pauses: that is no end. */
+    for (int64_t s = 61; s <= 90; s++) {
+        hear(&b, s * 1000, 90 * MB + s / 5 * 10 * MB, s * 1000);
+    }
+    assert_int_equal(b.progress.wait.reason, MOVES_REASON_THROTTLED);
+    bench_deinit(&b);
+}
+
+/* A new controller hears of it some looks later, and tells the since of the former one. */
+static void what_was_waited_for_holds_on(void **state)
+{
+    (void)state;
+    static const struct moves_wait error = {MOVES_REASON_FETCH_ERROR, 13, WALL_MS - 50000};
+    static const struct moves_wait few = {MOVES_REASON_MIN_ISR, 0, WALL_MS - 70000};
+    struct bench b;
+    bench_init(&b);
+    moves_progress_set(&b.progress, &b.adding, 1);
+    moves_progress_restore_wait(&b.progress, 3, &error);
+    moves_progress_restore_wait(&b.progress, 7, &error); /* nobody's */
+    step(&b, 0);
+    hear(&b, 1000, 10 * MB, MB);
+    uint32_t changes = b.progress.changes;
+    struct moves_log log = log_of(MB);
+    log.fetch_error = 13;
+    moves_progress_heard(&b.progress, 3, &log, 2000);
+    step(&b, 2000);
+    assert_int_equal(b.progress.wait.reason, MOVES_REASON_FETCH_ERROR);
+    assert_int_equal(b.progress.wait.since_ms, WALL_MS - 50000);
+    assert_int_equal(b.progress.replicas[0].wait.since_ms, WALL_MS - 50000);
+    assert_int_equal(b.progress.changes, changes + 2);
+    step(&b, 3000);
+    assert_int_equal(b.progress.wait.since_ms, WALL_MS - 50000);
+    assert_int_equal(b.progress.changes, changes + 2);
+    hear(&b, 4000, 10 * MB, MB);
+    moves_progress_heard(&b.progress, 3, &log, 5000);
+    step(&b, 5000);
+    assert_int_equal(b.progress.wait.since_ms, WALL_MS + 5000); /* another time */
+    moves_progress_restore_wait(&b.progress, -1, &few);
+    set(&b.isr, 3, 0);
+    b.facts.min_insync = 2;
+    step(&b, 6000);
+    assert_int_equal(b.progress.wait.reason, MOVES_REASON_MIN_ISR);
+    assert_int_equal(b.progress.wait.since_ms, WALL_MS - 70000);
+    bench_deinit(&b);
+}
+
+/* What was waited for is over, or something else is. */
+static void what_is_not_found_again_is_over(void **state)
+{
+    (void)state;
+    static const struct moves_wait error = {MOVES_REASON_FETCH_ERROR, 13, WALL_MS - 50000};
+    struct moves_log log = log_of(MB);
+    log.fetch_error = 13;
+    struct bench b;
+    bench_init(&b);
+    moves_progress_set(&b.progress, &b.adding, 1);
+    moves_progress_restore_wait(&b.progress, 3, &error);
+    hear(&b, 0, 10 * MB, MB);
+    hear(&b, 40000, 10 * MB, MB);
+    moves_progress_heard(&b.progress, 3, &log, 41000);
+    step(&b, 41000);
+    assert_int_equal(b.progress.wait.since_ms, WALL_MS + 41000);
+    moves_progress_restore_wait(&b.progress, 3, &error);
+    b.facts.has_leader = false;
+    step(&b, 42000);
+    b.facts.has_leader = true;
+    step(&b, 43000);
+    assert_int_equal(b.progress.wait.reason, MOVES_REASON_FETCH_ERROR);
+    assert_int_equal(b.progress.wait.since_ms, WALL_MS + 43000);
     bench_deinit(&b);
 }
 
@@ -520,6 +617,10 @@ int main(void)
         cmocka_unit_test(a_failed_replica_that_stays_is_a_reason_too),
         cmocka_unit_test(a_replica_that_stays_and_lags_is_told_last),
         cmocka_unit_test(what_the_target_tells_becomes_the_reason),
+        cmocka_unit_test(a_limit_at_either_end_counts),
+        cmocka_unit_test(a_burst_is_no_reason),
+        cmocka_unit_test(what_was_waited_for_holds_on),
+        cmocka_unit_test(what_is_not_found_again_is_over),
         cmocka_unit_test(what_the_controller_knows_becomes_the_reason),
         cmocka_unit_test(a_new_leader_keeps_what_was_known),
         cmocka_unit_test(senseless_numbers_do_no_harm),

@@ -92,27 +92,11 @@ static void a_move_between_its_steps_has_its_first_list(void **state)
     world_deinit(&w);
 }
 
-static void copied_bytes_are_kept_with_the_job(void **state)
-{
-    (void)state;
-    struct world w;
-    world_init(&w, 1, world_no_limits);
-    world_submit(&w, 0, 0, (int32_t[]){4, 5, 6}, world_request(MOVES_ACTION_SUBMIT));
-    moves_set_copied(w.m, slice_str(WORLD_TOPIC), 0, 120);
-    moves_set_copied(w.m, slice_str(WORLD_TOPIC), 0, 300);
-    moves_set_copied(w.m, slice_str(WORLD_TOPIC), 7, 300); /* nobody's */
-    world_move_end(&w, 0);
-    world_settle(&w);
-    assert_int_equal(moves_job_find(w.m, slice_str("job-1"))->node.bytes_copied, 300);
-    world_deinit(&w);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(jobs_and_moves_are_listed),
         cmocka_unit_test(a_move_between_its_steps_has_its_first_list),
-        cmocka_unit_test(copied_bytes_are_kept_with_the_job),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -167,6 +167,11 @@ static inline struct world_node world_node_copy(const struct moves_store *s)
             to->partition = from->partition;
             to->marks = from->marks;
             to->started_ms = from->started_ms;
+            to->to_copy = from->to_copy;
+            to->copied = from->copied;
+            to->before = from->before;
+            to->reason = from->reason;
+            to->since_ms = from->since_ms;
             ids_copy(&to->target, &from->target);
             ids_copy(&to->original, &from->original);
             ids_copy(&to->replaces, &from->replaces);

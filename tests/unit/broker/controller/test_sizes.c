@@ -59,12 +59,57 @@ static void sizes_are_asked_for_while_bytes_are_limited(void **state)
     queue_end(&q);
 }
 
+/* Without a limit on bytes too: whoever lists what waits sees how much it is. */
+static void sizes_of_what_waits_are_asked_for(void **state)
+{
+    (void)state;
+    struct queue_bench q;
+    struct moves_view view;
+    struct moves_limits limits = {0, 0, 0, MOVES_OFF};
+    queue_start(&q, 2, 93);
+    q.k->brokers[q.a].dirs_size = 500;
+    controller_set_move_limits(queue_controller(&q), &limits);
+    assert_string_equal(queue_submit(&q, "job"), "0;0;");
+    cluster_run(q.k, 4000);
+    assert_true(
+        moves_find_queued(controller_moves_core(queue_controller(&q)), slice_str("t"), 1, &view));
+    assert_int_equal(view.bytes_to_copy, 500);
+    assert_int_equal(view.job->bytes_to_copy, 1000);
+    queue_end(&q);
+}
+
+/* What the looks at running moves find goes to their job, and the next controller counts on. */
+static void bytes_of_running_moves_go_to_their_job(void **state)
+{
+    (void)state;
+    struct queue_bench q;
+    struct moves_view view;
+    queue_start(&q, 2, 94);
+    q.k->brokers[q.a].dirs_size = 100000000;
+    q.k->brokers[q.c].dirs_size = 40000000;
+    assert_string_equal(queue_submit(&q, "job"), "0;0;");
+    for (int32_t i = 0; i < 2; i++) {
+        cluster_run(q.k, 5000);
+        assert_true(moves_find_running(controller_moves_core(queue_controller(&q)), slice_str("t"),
+                                       0, &view));
+        assert_int_equal(view.job->bytes_to_copy, 200000000);
+        assert_int_equal(view.job->bytes_copied, 80000000);
+        queue_failover(&q);
+        assert_true(moves_find_running(controller_moves_core(queue_controller(&q)), slice_str("t"),
+                                       0, &view));
+        assert_int_equal(view.job->bytes_to_copy, 200000000);
+    }
+    queue_end(&q);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_the_leader_tells_is_kept),
         cmocka_unit_test(what_was_told_long_ago_is_not_known),
         cmocka_unit_test(sizes_are_asked_for_while_bytes_are_limited),
+        cmocka_unit_test(sizes_of_what_waits_are_asked_for),
+        cmocka_unit_test(bytes_of_running_moves_go_to_their_job),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -51,12 +51,90 @@ static void s15_a_new_controller_knows_what_a_dead_target_has(void **state)
         assert_int_equal(moving_look(&m)->bytes_copied, 37000000);
         assert_int_equal(moving_look(&m)->bytes_to_copy, 100000000);
     }
-    char *content = xasprintf(" %d:37000000\"", m.target);
+    char *content = xasprintf(" %d:37000000@2.0.", m.target);
     assert_non_null(strstr(cluster_node(m.k, "/klamm/moves/t:0"), content));
     free(content);
     cluster_start(m.k, m.target);
     cluster_run(m.k, 4000);
     assert_null(strstr(cluster_node(m.k, "/klamm/moves/t:0"), ":37000000"));
+    moving_end(&m);
+}
+
+/* The target is the controller's own broker: it tells the metastore while it can. */
+static void what_the_controllers_broker_had_is_known(void **state)
+{
+    (void)state;
+    struct moving m;
+    moving_start(&m, 4, 66);
+    m.k->brokers[m.leader].dirs_size = 100000000;
+    m.k->brokers[m.target].dirs_size = 37000000;
+    for (int32_t i = 0; i < 50 && cluster_wait_controller(m.k) != m.target; i++) {
+        moving_change_controller(&m);
+    }
+    assert_int_equal(cluster_wait_controller(m.k), m.target);
+    cluster_run(m.k, 4000);
+    char *content = xasprintf(" %d:37000000\"", m.target);
+    assert_non_null(strstr(cluster_node(m.k, "/klamm/moves/t:0"), content));
+    free(content);
+    m.k->brokers[m.target].dirs_size = 37000001; /* too little to be written again */
+    cluster_run(m.k, 4000);
+    assert_null(strstr(cluster_node(m.k, "/klamm/moves/t:0"), ":37000001"));
+    cluster_kill(m.k, m.target);
+    cluster_run(m.k, 2 * CLUSTER_SESSION_MS + 4000);
+    const details *d = moving_look(&m);
+    assert_int_equal(d->reason, MOVES_REASON_TARGET_DOWN);
+    assert_int_equal(d->bytes_copied, 37000000);
+    assert_int_equal(d->bytes_to_copy, 100000000);
+    moving_end(&m);
+}
+
+/* S15 over failovers: a broker is down since the controller saw it go that was there then. */
+static void s15_a_broker_stays_down_since_it_went(void **state)
+{
+    (void)state;
+    struct moving m;
+    moving_start(&m, 6, 67);
+    cluster_run(m.k, 4000);
+    cluster_kill(m.k, m.target);
+    cluster_run(m.k, 2 * CLUSTER_SESSION_MS);
+    int64_t since_ms = moving_look(&m)->since_ms;
+    for (int32_t i = 0; i < 3; i++) {
+        cluster_run(m.k, 3000);
+        moving_change_controller(&m);
+        const details *d = moving_look(&m);
+        assert_int_equal(d->reason, MOVES_REASON_TARGET_DOWN);
+        assert_int_equal(d->since_ms, since_ms);
+        assert_int_equal(d->adding[0].since_ms, since_ms);
+    }
+    cluster_start(m.k, m.target);
+    cluster_run(m.k, 4000);
+    assert_int_equal(moving_look(&m)->reason, MOVES_REASON_NONE);
+    assert_null(strchr(cluster_node(m.k, "/klamm/moves/t:0"), '@'));
+    cluster_kill(m.k, m.target);
+    cluster_run(m.k, 2 * CLUSTER_SESSION_MS);
+    assert_true(moving_look(&m)->since_ms > since_ms + 4000);
+    moving_end(&m);
+}
+
+/* What the whole waits for, and no replica of it. */
+static void other_reasons_hold_on_too(void **state)
+{
+    (void)state;
+    struct moving m;
+    moving_start(&m, 6, 68);
+    m.k->brokers[m.leader].refusals = m.k->brokers[m.stays].refusals = 1000000;
+    m.k->brokers[m.target].refusals = 1000000;
+    moving_join(&m);
+    cluster_run(m.k, 5000);
+    assert_int_equal(moving_look(&m)->reason, MOVES_REASON_OLD_REPLICAS);
+    int64_t since_ms = moving_look(&m)->since_ms;
+    char *content = xasprintf(" @9.0.%lld\"", (long long)since_ms);
+    assert_non_null(strstr(cluster_node(m.k, "/klamm/moves/t:0"), content));
+    free(content);
+    moving_change_controller(&m);
+    cluster_run(m.k, 5000);
+    assert_int_equal(moving_look(&m)->reason, MOVES_REASON_OLD_REPLICAS);
+    assert_int_equal(moving_look(&m)->since_ms, since_ms);
     moving_end(&m);
 }
 
@@ -109,6 +187,10 @@ static void damage_from_outside_is_written_over(void **state)
     static const char *const bad[] = {
         "", "{", "{\"version\":1,\"config\":{\"0\":\"x\",\"y\":\"1\",\"99999999999\":\"1\"}}",
         "{\"version\":1,\"config\":{\"0\":\"99999999999999999999 :\",\"0x\":\"1\"}}"};
+    static const char *const odd[] = {
+        " 4:",       " 4@",      " @2",         " @2.0",
+        " @2.0.x",   " @99.0.1", " @2.70000.1", " 4@2.0.9999999999999",
+        " 4@2.0.1x", " x",       "  ",          " by x"};
     for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
         assert_int_equal(cluster_change(m.k, METASTORE_SET, "/klamm/moves/t:0", bad[i]), 0);
         moving_change_controller(&m);
@@ -116,6 +198,18 @@ static void damage_from_outside_is_written_over(void **state)
         cluster_run(m.k, 3000);
         assert_non_null(strstr(cluster_node(m.k, "/klamm/moves/t:0"), "{\"0\":\"1"));
     }
+    /* The start can be read, what follows cannot: that alone is passed over. */
+    started_ms = moving_look(&m)->started_ms - 1000;
+    for (size_t i = 0; i < ARRAY_LEN(odd); i++) {
+        char *text = xasprintf("{\"version\":1,\"config\":{\"0\":\"%lld%s\"}}",
+                               (long long)started_ms, odd[i]);
+        assert_int_equal(cluster_change(m.k, METASTORE_SET, "/klamm/moves/t:0", text), 0);
+        moving_change_controller(&m);
+        assert_int_equal(moving_look(&m)->started_ms, started_ms);
+        assert_int_equal(moving_look(&m)->reason, MOVES_REASON_NONE);
+        free(text);
+    }
+    cluster_run(m.k, 3000);
     assert_int_equal(cluster_change(m.k, METASTORE_CREATE, "/klamm/moves/gone:7", "{}"), 0);
     assert_int_equal(cluster_change(m.k, METASTORE_DELETE, "/klamm/moves/t:0", ""), 0);
     moving_change_controller(&m);
@@ -149,6 +243,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(s23_a_new_controller_knows_when_it_began),
         cmocka_unit_test(s15_a_new_controller_knows_what_a_dead_target_has),
+        cmocka_unit_test(what_the_controllers_broker_had_is_known),
+        cmocka_unit_test(s15_a_broker_stays_down_since_it_went),
+        cmocka_unit_test(other_reasons_hold_on_too),
         cmocka_unit_test(a_move_that_begins_anew_is_young),
         cmocka_unit_test(a_start_by_a_clock_ahead_is_kept),
         cmocka_unit_test(damage_from_outside_is_written_over),
