@@ -10,8 +10,8 @@ import pathlib
 import re
 import sys
 
-ROWS = [*range(1, 71), 75, *range(77, 81)]
-CASES = ["S%02d" % n for n in (3, 4, 5, 7, 10, 13, 14, 15, 17, 18, 19, 20, 21, 22, 23, 32, 33, 34, 36, 38, 39, 40)]
+ROWS = range(1, 81)
+CASES = ["S%02d" % n for n in (3, 4, 5, 7, 8, 10, 12, 13, 14, 15, 17, 18, 19, 20, 21, 22, 23, 32, 33, 34, 36, 38, 39, 40)]
 REASONS = range(1, 11)
 PLANS = [n for n in range(1, 38) if n not in (16, 21, 22)]
 REQUIRED = [*map(str, ROWS), *CASES, *("R%d" % n for n in REASONS), *("B%02d" % n for n in PLANS)]

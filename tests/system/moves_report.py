@@ -9,6 +9,19 @@ EXTENSIONS = 10000
 # Reasons, by number.
 (NONE, SLOT, TARGET_DOWN, DISK_FULL, DIR_OFFLINE, NO_LEADER, FETCH_ERROR, THROTTLED, MIN_ISR, OLD_REPLICAS,
  PAUSED, STAYING) = range(12)
+# What an operator is told of each: why, in the row; and below the table a command that helps.
+TEXTS = {
+    SLOT: ("waiting for a slot", "klamm moves limits --in-per-broker"),
+    TARGET_DOWN: (", down since", "klamm moves cancel --broker"),
+    DISK_FULL: ("target disk full", "klamm moves cancel --broker"),
+    DIR_OFFLINE: ("target log dir offline", "klamm moves cancel --broker"),
+    NO_LEADER: ("leader unknown", "klamm topics describe"),
+    FETCH_ERROR: ("fetch error", "klamm moves cancel --partition"),
+    THROTTLED: ("not converging", "klamm moves set --job"),
+    MIN_ISR: ("below min ISR", "klamm topics describe"),
+    OLD_REPLICAS: ("waiting for old replicas to stop", "klamm topics describe"),
+    PAUSED: ("paused", "klamm moves resume"),
+}
 # States of an arriving replica.
 UNKNOWN, COPYING, IN_SYNC, DOWN, FAILED, HELD = range(6)
 

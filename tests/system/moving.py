@@ -1,7 +1,9 @@
 """What the tests of running moves share: data to move, a way to slow it down, and waiting for what the report tells."""
 
+import time
+
 import configs
-from moves_report import Report
+from moves_report import TEXTS, Report
 from support import ClusterTest, wait_until
 
 MB = 1000000
@@ -46,7 +48,24 @@ class MovingTest(ClusterTest):
             raise AssertionError("%s; last seen: %s" % (error, seen)) from None
 
     def wait_reason(self, topic, reason):
-        return self.wait_move(topic, "reason %d of %s" % (reason, topic), lambda move: move["reason"] == reason)
+        """The move, once it waits for that; and who looks is told so, with the since-when and with what helps."""
+        began = time.time() * 1000
+        move = self.wait_move(topic, "reason %d of %s" % (reason, topic), lambda m: m["reason"] == reason)
+        self.assertGreater(move["since_ms"], began - 60000)
+        self.assertLessEqual(move["since_ms"], time.time() * 1000)
+        if reason in TEXTS:
+            self.wait_shown(topic, reason)
+        return move
+
+    def wait_shown(self, topic, reason):
+        """`klamm moves status` names the reason with its since-when, and a command that helps."""
+        text, command = TEXTS[reason]
+
+        def is_shown():
+            lines = self.cluster.admin("moves", "status", "--partition", topic + "-0").stdout.splitlines()
+            rows = [line for line in lines if line.startswith(topic + "-0 ")]
+            return any(text in row and " since 2" in row for row in rows) and any(command in line for line in lines)
+        wait_until("'%s' to be shown of %s" % (text, topic), is_shown)
 
     def wait_end(self, topic):
         wait_until("the move of %s to end" % topic, lambda: self.move(topic) is None)

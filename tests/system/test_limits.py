@@ -4,12 +4,15 @@ That a copy is held back is seen in bytes, not in time: what is left of it would
 """
 
 import json
+import signal
+import subprocess
 import threading
 import unittest
 
 import configs
 import limits
 import queue_protocol as queue
+from moves_report import Report
 from support import ClusterTest, wait_until
 
 LINES = ["line %07d %s" % (i, "payload " * 25) for i in range(60000)]  # 12 MB
@@ -100,6 +103,31 @@ class Limits(ClusterTest):
         self.await_idle()
         self.assertEqual(self.consume("held"), LINES + more + more)
 
+    def held(self, topic, brokers=(1, 2, 3, 4)):
+        """What is set of the brokers, and of the topic."""
+        return ([configs.describe(self.address(b), configs.BROKER, str(b)) for b in brokers],
+                configs.describe(self.address(brokers[0]), configs.TOPIC, topic))
+
+    def test_s10_a_rate_needs_no_client(self):
+        """The command is killed as soon as the job is accepted; the move ends in twenty seconds, and the rate with it."""
+        self.start("alone", (1, 2, 3))
+        rate = self.log_bytes("alone", 1) // 20
+        path = self.plan({("alone", 0): [1, 2, 4]})
+        with subprocess.Popen([self.cluster.klamm, "moves", "submit", path, "--yes", "--watch", "--throttle", str(rate),
+                               "--bootstrap-server", self.cluster.bootstrap], stdout=subprocess.PIPE, text=True) as command:
+            for line in command.stdout:
+                if "moves accepted" in line or "move accepted" in line:
+                    break
+            command.kill()
+        self.assertEqual(command.returncode, -signal.SIGKILL)
+        self.await_rates("alone", (1, 2, 4), rate)
+        self.assertEqual(self.held("alone"), ([{}] * 4, {}))
+        self.await_idle()
+        self.await_rates("alone", (1, 2, 4), -1)
+        self.assertEqual(self.held("alone"), ([{}] * 4, {}))
+        self.assertEqual(self.partitions("alone")[0]["replicas"], [1, 2, 4])
+        self.assertEqual(self.consume("alone"), LINES)
+
     def test_s10_a_rate_lives_as_long_as_its_job(self):
         self.start("job", (1, 2))
         job = self.submit("job", [1, 2, 3], SLOW)
@@ -120,28 +148,37 @@ class Limits(ClusterTest):
         self.assertEqual(self.consume("job"), LINES)
 
     def test_s12_settings_of_the_operator_are_not_touched(self):
-        address = self.address(1)
+        """A rate of 70 MB/s stands on all brokers and a list on the topic; a job of 20 MB/s replaces neither."""
         standing = {"leader.replication.throttled.rate": "70000000", "follower.replication.throttled.rate": "70000000"}
         lists = {"leader.replication.throttled.replicas": "*"}
+        brokers = (1, 2, 3, 4)
         self.start("standing")
-
-        def held():
-            return ([configs.describe(self.address(b), configs.BROKER, str(b)) for b in (1, 3)],
-                    configs.describe(address, configs.TOPIC, "standing"))
-
-        self.assertEqual(configs.replace(address, configs.TOPIC, "standing", lists), 0)
+        for _ in range(4):
+            self.produce("standing", LINES, *SMALL)
+        self.assertEqual(configs.replace(self.address(1), configs.TOPIC, "standing", lists), 0)
         try:
-            for broker in (1, 3):
+            for broker in brokers:
                 self.assertEqual(configs.replace(self.address(broker), configs.BROKER, str(broker), standing), 0)
-            wait_until("the settings", lambda: held() == ([standing, standing], lists))
-            job = self.submit("standing", [3], SLOW)
-            self.await_rates("standing", (1, 3), SLOW)
-            self.set_rate(job, FAST)
+            wait_until("the settings", lambda: self.held("standing") == ([standing] * 4, lists))
+            job = self.submit("standing", [3], 20000000)
+            self.await_rates("standing", (1, 3), 20000000)
+            self.assertEqual(self.held("standing"), ([standing] * 4, lists))
+            self.assertEqual(self.job(job)["rate"], 20000000)
             self.await_idle()
-            self.assertEqual(held(), ([standing, standing], lists))
+            self.assertEqual(self.held("standing"), ([standing] * 4, lists))
+            verified = self.cluster.admin("moves", "status", "--plan", self.plan({("standing", 0): [3]})).stdout
+            self.assertEqual(verified, "standing-0: done\n1 of 1 done\n")
+            self.assertEqual(self.held("standing"), ([standing] * 4, lists))
         finally:
-            for broker in (1, 3):
+            for broker in brokers:
                 configs.replace(self.address(broker), configs.BROKER, str(broker), {})
+
+    def job(self, name):
+        """What the controller tells of the job."""
+        def look():
+            found = Report(self.address(self.controller()))
+            return found if found.code == 0 else None
+        return wait_until("a report of the controller", look).jobs[name]
 
     def test_s13_a_rate_below_what_is_written_is_told_and_can_be_raised(self):
         self.start("growing")
@@ -173,13 +210,13 @@ class Limits(ClusterTest):
         self.cluster.dev("kill", "3")
         try:
             wait_until("the death to be known", lambda: sorted(self.partitions("orphan")[0]["isr"]) == [1, 2])
-            job = self.submit("orphan", [1, 2, 4], SLOW)
-            self.await_rates("orphan", (1, 2, 4), SLOW)
+            self.submit("orphan", [1, 2, 4], 1000000)
+            self.await_rates("orphan", (1, 2, 4), 1000000)
             self.await_copy("orphan", 4)
-            self.assertLess(self.log_bytes("orphan", 4), self.log_bytes("orphan", 1) // 4)
-            self.set_rate(job, FAST)
+            self.assertLess(self.log_bytes("orphan", 4), self.log_bytes("orphan", 1))
             self.await_idle()
             self.assertEqual(self.partitions("orphan")[0]["replicas"], [1, 2, 4])
+            self.await_rates("orphan", (1, 2, 4), -1)
         finally:
             self.cluster.dev("start", "3")
 

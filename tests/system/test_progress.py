@@ -2,6 +2,7 @@
 field scenarios, and a fault for each reason."""
 
 import os
+import re
 import struct
 import subprocess
 import threading
@@ -12,7 +13,7 @@ import configs
 from moves_report import (COPYING, DOWN, FAILED, FETCH_ERROR, HELD, MIN_ISR, NO_LEADER, NONE, PAUSED, SLOT, TARGET_DOWN,
                           THROTTLED)
 from moving import LINES, LISTS, MB, SLOW, SMALL, SOME, MovingTest
-from protocol import call, compact_array, compact_text
+from protocol import Connection, alter_body, call, compact_array, compact_text
 from support import kcat, wait_until
 
 
@@ -90,16 +91,24 @@ class Progress(MovingTest):
         self.assertEqual(self.partitions("dies")[0]["replicas"], [one, two])
 
     def test_s03_the_same_target_again_is_the_same_move(self):
+        """Asked again after 30 MB, also by somebody whose connection is cut before the answer."""
         self.create("again", [1, 2, 3])
-        self.produce("again", SOME, *SMALL)
+        self.produce("again", LINES, *SMALL)
+        self.start_moves({("again", 0): [1, 2, 4]}, "--throttle", str(40 * MB))
+        wait_until("30 MB", lambda: self.log_bytes("again", 4) >= 30 * MB)
         self.start_moves({("again", 0): [1, 2, 4]}, *SLOW)
-        before = self.wait_move("again", "the first bytes", lambda m: m["copied"] > 0)
-        for _ in range(3):
+        before = self.wait_move("again", "30 MB to be told", lambda m: m["copied"] >= 30 * MB)
+        self.assertLess(before["copied"], before["to_copy"])
+        for _ in range(2):
+            connection = Connection(self.address(self.controller()))
+            connection.send(45, 0, alter_body({"again": {0: [1, 2, 4]}}), True)
+            connection.socket.close()
             self.start_moves({("again", 0): [1, 2, 4]}, "--additional")
             after = self.move("again")
             self.assertEqual(after["started_ms"], before["started_ms"])
             self.assertGreaterEqual(after["copied"], before["copied"])
-            self.assertEqual(list(after["adding"]), [4])
+            self.assertEqual((after["replicas"], list(after["adding"])), ([1, 2, 4, 3], [4]))
+            before = after
         self.assertEqual(len([tp for tp in self.report().moves if tp[0] == "again"]), 1)
 
     def test_who_does_not_ask_gets_kafkas_bytes(self):
@@ -189,22 +198,48 @@ class Progress(MovingTest):
         self.wait_end("broken")
         self.assertEqual(self.consume("broken"), SOME)
 
+    def test_a_burst_of_writes_is_no_reason(self):
+        """Much more than the throttle is written in a second: the mean of the last ones is above it for a while."""
+        self.create("burst", [1, 2])
+        self.produce("burst", SOME, *SMALL)
+        self.start_moves({("burst", 0): [1, 3]}, *SLOW)
+        self.wait_move("burst", "the copy", lambda m: m["copied"] > 0)
+        self.produce("burst", SOME, *SMALL)
+        end = time.monotonic() + 15
+
+        def is_over():
+            self.assertEqual(self.move("burst")["reason"], NONE)
+            return time.monotonic() > end
+        wait_until("the burst to be forgotten", is_over)
+
     def test_s13_a_throttle_below_the_writes_is_a_reason(self):
+        """2 MB/s are written; 1 MB/s may pass, then 5."""
         self.create("s13", [1, 2])
         self.produce("s13", LINES[:20000], *SMALL)
         writer = Writer(self.cluster.bootstrap, "s13", 2 * MB)
         try:
-            self.start_moves({("s13", 0): [1, 3]}, "--throttle", str(MB))
+            plan = self.plan({("s13", 0): [1, 3]})
+            # Both sides count in bytes of their own: what is written is a little less on a machine that is busy.
+            wait_until("a warning with both numbers", lambda: re.search(
+                r"s13-0 will not converge: incoming [12]\.\d MB/s over limit 1\.0 MB/s",
+                "".join(self.dry_run(plan, "--throttle", str(MB)))))
+            self.submit("s13", {("s13", 0): [1, 3]}, "--throttle", str(MB))
             move = self.wait_reason("s13", THROTTLED)
             self.assertEqual(move["eta_ms"], -1)
             self.assertEqual(move["adding"][3]["reason"], THROTTLED)
-            self.start_moves({("s13", 0): [1, 3]}, "--additional", "--throttle", str(5 * MB))
+            self.assertRegex(self.cluster.admin("moves", "status", "--partition", "s13-0").stdout,
+                             r"s13-0 .* - +s13 +not converging, incoming [12]\.\d MB/s over limit 1\.0 MB/s")
+            self.cluster.admin("moves", "set", "--job", "s13", "--throttle", str(5 * MB))
             after = self.wait_move("s13", "a time left", lambda m: m["reason"] == NONE and m["eta_ms"] >= 0)
             self.assertGreaterEqual(after["copied"], move["copied"])
             self.assertEqual(after["started_ms"], move["started_ms"])
             self.wait_end("s13")
         finally:
             self.assertEqual(writer.finish(), 0)
+
+    def dry_run(self, plan, *options):
+        result = self.cluster.admin("moves", "submit", plan, "--dry-run", *options)
+        return result.stdout, result.stderr
 
     def submit(self, job, entries, *options):
         self.cluster.admin("moves", "submit", self.plan(entries), "--yes", "--job", job, "--rollback",
@@ -226,9 +261,35 @@ class Progress(MovingTest):
             self.assertEqual((waiting["target"], waiting["job"], waiting["reason"]), ([2], "slots", SLOT))
             self.assertGreater(waiting["since_ms"], 0)
         self.assertEqual((report.jobs["slots"]["total"], report.jobs["slots"]["done"]), (6, 0))
+        shown = self.cluster.admin("moves", "status").stdout
+        self.assertRegex(shown, r"slots-\d .*waiting for a slot since 2")
+        self.assertIn("klamm moves limits --in-per-broker", shown)
         self.cluster.admin("moves", "set", "--job", "slots", "--throttle", "none")
         wait_until("all to end", lambda: self.report().jobs["slots"]["done"] == 6)
         self.assertEqual((self.report().moves, self.report().queued), ({}, {}))
+
+    def test_the_bytes_of_a_job_add_up(self):
+        """They never go down, also when moves end, and are those of all moves in the end, of quick ones too."""
+        self.create("summed", *[[1]] * 6)
+        for partition in range(6):
+            self.produce("summed", SOME[:1000 if partition > 0 else 4000], "-p", str(partition), *SMALL)
+        whole = sum(self.log_bytes("summed", 1, partition) for partition in range(6))
+        self.submit("summed", {("summed", p): [2] for p in range(6)}, "--throttle", str(MB))
+        seen = [{"copied": 0, "to_copy": 0, "done": 0}]
+
+        def is_over():
+            job = self.report().jobs["summed"]
+            self.assertGreaterEqual(job["copied"], seen[-1]["copied"])
+            self.assertGreaterEqual(job["to_copy"], seen[-1]["to_copy"])
+            self.assertGreaterEqual(job["to_copy"], job["copied"])
+            seen.append(job)
+            return job["done"] == 6 and job["copied"] == job["to_copy"] == whole
+        wait_until("all to be counted", is_over)
+        self.assertTrue(any(0 < job["copied"] < whole for job in seen))
+        self.submit("summed-back", {("summed", p): [1] for p in range(6)})  # at full speed
+        wait_until("the way back to be counted", lambda: self.report().jobs["summed-back"]["copied"] == whole)
+        history = self.cluster.admin("moves", "history").stdout
+        self.assertRegex(history, r"summed-back +done .* 6 of 6 +(\d+\.\d MB) +\1 ")
 
     def test_a_paused_move_says_so_and_keeps_its_bytes(self):
         self.create("paused", [1])
@@ -256,6 +317,8 @@ class Progress(MovingTest):
         self.submit("later", {("later", 0): [5]}, "--allow-down-targets")
         waiting = self.report().queued["later", 0]
         self.assertEqual(waiting["reason"], TARGET_DOWN)
+        self.assertGreater(waiting["since_ms"], (time.time() - 60) * 1000)
+        self.wait_shown("later", TARGET_DOWN)
         self.cluster.dev("start", "5")
         wait_until("it to end", lambda: self.report().jobs["later"]["done"] == 1)
         self.assertEqual(self.consume("later"), SOME)
@@ -278,7 +341,6 @@ class Progress(MovingTest):
             self.produce(topic, SOME, *SMALL)
             self.start_moves({(topic, 0): row}, *SLOW)
         for topic in ("moved", "grown"):
-            # Just after the writes even they are above the throttle.
             self.wait_move(topic, "the copy", lambda m: m["adding"][4]["state"] == COPYING and m["reason"] == NONE)
             self.assertFalse(self.partitions(topic)[0]["under_replicated"])
 

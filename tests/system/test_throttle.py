@@ -5,9 +5,11 @@ beside it copies while the test waits for its end.
 """
 
 import json
+import time
 import unittest
 
 import configs
+import moving
 from support import ClusterTest, wait_until
 
 RATES = ("leader.replication.throttled.rate", "follower.replication.throttled.rate")
@@ -105,23 +107,45 @@ class Throttle(ClusterTest):
                          "Clearing topic-level throttles on topic slow\n")
         self.wait_held("slow", (None, None), {})
 
+    def test_row_73_a_leader_gives_no_more_than_its_throttle(self):
+        """100 MB to two followers at 10 MB/s; another partition passes."""
+        self.create("row73", [1, 2])
+        self.create("beside", [1, 2])
+        self.produce("row73", moving.LINES, *SMALL)
+        self.produce("beside", LINES, *SMALL)
+        size = self.log_bytes("row73", 1)
+        self.assertGreaterEqual(size, 100000000)
+        rate = 10000000
+        expected = 2 * size / rate
+        began = time.monotonic()
+        self.reassign("--execute", self.plan({("row73", 0): [3, 4]}), "--throttle", str(rate))
+        self.reassign("--execute", self.plan({("beside", 0): [3, 4]}), "--additional")
+        wait_until("the partition without a throttle to end", lambda: self.moving() == ["row73"])
+        wait_until("the move to end", lambda: not self.moving(), 3 * expected)
+        took = time.monotonic() - began
+        self.assertGreaterEqual(took, 0.9 * expected)
+        self.assertLessEqual(took, 3 * expected)
+        self.assertLessEqual(2 * size / took, 1.1 * rate)
+        self.reassign("--verify", self.plan({("row73", 0): [3, 4], ("beside", 0): [3, 4]}))
+        self.wait_held("row73", (None, None), {})
+
     def test_s14_a_dead_source_does_not_keep_the_move_from_starting(self):
-        self.create("orphan", [1, 2, 6])
+        self.create("orphan", [1, 2, 3])
         self.produce("orphan", LINES[:2000], *SMALL)
-        self.cluster.dev("stop", "6")
+        self.cluster.dev("stop", "3")
         try:
-            standing = self.plan({("orphan", 0): [1, 2, 6]})
-            wait_until("the death to be known", lambda: "Broker 6 is not up: a throttle there stays.\n" in self.cluster.admin(
+            standing = self.plan({("orphan", 0): [1, 2, 3]})
+            wait_until("the death to be known", lambda: "Broker 3 is not up: a throttle there stays.\n" in self.cluster.admin(
                 "reassign", "--verify", "--reassignment-json-file", standing).stderr)
             path = self.plan({("orphan", 0): [1, 2, 4]})
-            result = self.cluster.admin("reassign", "--execute", "--reassignment-json-file", path, "--throttle", "1000000000")
-            self.assertEqual(result.stderr, "Broker 6 is not up: no throttle is set there.\n")
+            result = self.cluster.admin("reassign", "--execute", "--reassignment-json-file", path, "--throttle", "1000000")
+            self.assertEqual(result.stderr, "Broker 3 is not up: no throttle is set there.\n")
             wait_until("the move to end", lambda: not self.moving())
             self.assertEqual(self.partitions("orphan")[0]["replicas"], [1, 2, 4])
             self.assertEqual(sorted(self.rates()), [1, 2, 4])
             self.reassign("--verify", path)
         finally:
-            self.cluster.dev("start", "6")
+            self.cluster.dev("start", "3")
         self.wait_held("orphan", (None, None), {})
 
     def test_a_list_beyond_the_protocols_strings_is_refused_before_anything_changes(self):
