@@ -1,6 +1,7 @@
 """Why a move does not advance, where brokers have to be stopped in the middle of something or controllers have to change:
 real processes and a real ZooKeeper."""
 
+import re
 import subprocess
 import time
 import unittest
@@ -165,7 +166,7 @@ class Elections(ReasonsTest):
         def kept():
             node = self.cluster.znode("/klamm/moves/own:0")
             words = node["config"]["0"].split() if node else []
-            return [int(word.split(":")[1]) for word in words if word.startswith("%d:" % target)]
+            return [int(re.split("[:@]", word)[1]) for word in words if word.startswith("%d:" % target)]
         wait_until("5 MB", lambda: max(kept(), default=0) >= 5 * MB)
         self.cluster.servers[target].kill()
         least = kept()[0]

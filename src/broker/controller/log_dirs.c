@@ -77,15 +77,22 @@ static void broker_disconnect(struct log_dirs_broker *b)
     b->is_refusal_logged = false;
 }
 
+/* Not registered, as far as is known. */
+static struct log_dirs_broker *broker_add(struct controller *c, int32_t id)
+{
+    struct log_dirs_broker *b = xalloc(sizeof *b);
+    *b = (struct log_dirs_broker){.c = c, .id = id, .epoch = -1, .version = VERSION_UNKNOWN};
+    arena_init(&b->names, ARENA_BYTES_MAX);
+    HASH_ADD(hh, c->log_dirs->brokers, id, sizeof b->id, b);
+    return b;
+}
+
 static void broker_set(struct controller *c, const struct model_broker *model)
 {
     const struct model_endpoint *endpoint = controller_endpoint(model, c->listener);
     struct log_dirs_broker *b = broker_find(c, model->id);
     if (b == NULL) {
-        b = xalloc(sizeof *b);
-        *b = (struct log_dirs_broker){.c = c, .id = model->id, .version = VERSION_UNKNOWN};
-        arena_init(&b->names, ARENA_BYTES_MAX);
-        HASH_ADD(hh, c->log_dirs->brokers, id, sizeof b->id, b);
+        b = broker_add(c, model->id);
     } else if (b->epoch != model->epoch) {
         broker_disconnect(b);
     }
@@ -137,13 +144,7 @@ void controller_log_dirs_was_down(struct controller *c, int32_t broker, int64_t 
         return;
     }
     if (b == NULL) { /* it was never seen in this term */
-        b = xalloc(sizeof *b);
-        *b = (struct log_dirs_broker){.c = c,
-                                      .id = broker,
-                                      .epoch = -1,
-                                      .down_since_ms = since_ms,
-                                      .version = VERSION_UNKNOWN};
-        HASH_ADD(hh, c->log_dirs->brokers, id, sizeof b->id, b);
+        broker_add(c, broker)->down_since_ms = since_ms;
     }
 }
 
