@@ -381,9 +381,9 @@ static void on_id_held(void *arg, const char *text)
     tell(arg, text);
 }
 
-static void on_refused(void *arg, const char *text)
+static void on_session_trouble(void *arg, const char *line)
 {
-    tell(arg, text);
+    tell(arg, line);
 }
 
 static void on_session_failed(void *arg, const char *reason)
@@ -705,7 +705,7 @@ static void session_start(struct broker *b)
         .registered = on_registered,
         .lost = on_lost,
         .held = on_id_held,
-        .refused = on_refused,
+        .trouble = on_session_trouble,
         .emptied = on_emptied,
         .failed = on_session_failed,
     };

@@ -56,12 +56,12 @@ static void node_read(struct broker_session *s);
 /* An access list is in the way: told, and tried again. */
 static void retry_refused(struct broker_session *s, const char *path, const char *what)
 {
-    if ((s->refused == NULL || strcmp(s->refused, path) != 0) && s->events.refused != NULL) {
+    if ((s->refused == NULL || strcmp(s->refused, path) != 0) && s->events.trouble != NULL) {
         char *text = xasprintf(BROKER_LOG_WARNING
                                "%s cannot be %s: refused by its access list; tried again. Is "
                                "klamm.zookeeper.digest.file right?",
                                path, what);
-        s->events.refused(s->events.arg, text);
+        s->events.trouble(s->events.arg, text);
         free(text);
     }
     free(s->refused);
@@ -234,11 +234,51 @@ static void cluster_read(struct broker_session *s)
 
 /* ---- registration ---- */
 
+static void node_watch(struct broker_session *s);
+
+static void node_gone(struct broker_session *s)
+{
+    if (s->events.trouble != NULL) {
+        char *line = xasprintf(BROKER_LOG_WARNING "the registration of broker %d was deleted by "
+                                                  "somebody: the others take it for dead until it "
+                                                  "is restarted",
+                               s->config.broker->id);
+        s->events.trouble(s->events.arg, line);
+        free(line);
+    }
+}
+
+static void node_changed(void *arg, enum metastore_event event, struct slice path)
+{
+    (void)event;
+    (void)path;
+    node_watch(arg);
+}
+
+static void node_watched(void *arg, const struct metastore_result *result)
+{
+    struct broker_session *s = arg;
+    if (s->step == STEP_REGISTERED && result->err == -E_NOT_FOUND) {
+        node_gone(s);
+    }
+}
+
+/* As long as the session lives nobody but us should end it. */
+static void node_watch(struct broker_session *s)
+{
+    struct metastore_path path;
+    if (s->step == STEP_REGISTERED) {
+        metastore_exists(s->metastore, metastore_path_broker(&path, s->config.broker->id),
+                         node_changed, s, node_watched, s);
+    }
+}
+
 static void registered(struct broker_session *s, int64_t epoch)
 {
     s->step = STEP_REGISTERED;
     free(s->refused);
     s->refused = NULL;
+    node_watch(s);
     s->events.registered(s->events.arg, epoch);
 }
 

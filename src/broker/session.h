@@ -29,9 +29,10 @@ struct broker_session_events {
     /* Another session holds the id, before connected or after register; it is waited for, which the
      * text says. May be NULL. */
     void (*held)(void *arg, const char *text);
-    /* A znode refuses what is needed, as the text says; tried again until it does not. A line for the
-     * log, with the mark of a warning; once for a znode. May be NULL. */
-    void (*refused)(void *arg, const char *text);
+    /* A znode refuses what is needed, which is tried again until it does not; told once for a znode. Or
+     * somebody deleted our registration: epoch stays, and nothing is done about it, for whoever deletes
+     * one may be about to delete them all. A line for the log, with the mark of a warning. May be NULL. */
+    void (*trouble)(void *arg, const char *line);
     /* The metastore has lost what it knew of the cluster, which was there before; told when that is
      * found, before connected. May be NULL. */
     void (*emptied)(void *arg, const char *cluster_id);

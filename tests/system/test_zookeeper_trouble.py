@@ -168,6 +168,37 @@ class Trouble(ServerTest):
         self.wait_isr("kept", [1, 2, 3])
         self.assertEqual(self.consume("kept"), LINES)
 
+    def test_deleted_under_running_brokers(self):
+        """As `deleteall` begins with the whole path: their sessions live, and each says once what is gone."""
+        self.create("kept", [1, 2, 3])
+        self.produce("kept", LINES)
+        before = self.files()
+
+        def delete(path):
+            for name in self.cluster.children(path):
+                delete(path.rstrip("/") + "/" + name)
+            if path != "/":
+                self.cluster.sessions.ask("delete", "reader", "delete" + path, path, -1)
+        delete("/brokers/ids")
+        for broker, server in self.cluster.servers.items():
+            server.wait_log("WARN  the registration of broker %d was deleted by somebody: " % broker)
+            server.wait_log("WARN  controller: gives up the controller role: /brokers/ids is gone from the metastore")
+        self.assertEqual(self.files(), before)
+        for server in self.cluster.servers.values():
+            self.assertEqual(server.log().count("gives up the controller role"), 1)
+
+    def test_a_deleted_registration_is_told_and_a_restart_mends_it(self):
+        self.create("kept", [1, 2, 3])
+        self.produce("kept", LINES)
+        self.assertEqual(self.cluster.sessions.ask("delete", "reader", "delete", "/brokers/ids/2", -1), "ok 0")
+        self.cluster.servers[2].wait_log("WARN  the registration of broker 2 was deleted by somebody: ")
+        wait_until("the others to go on without it", lambda: 2 not in self.state("kept")["isr"])
+        self.cluster.servers[2].stop()
+        self.cluster.servers[2].start()
+        self.cluster.servers[2].wait_ready()
+        self.wait_isr("kept", [1, 2, 3])
+        self.assertEqual(self.consume("kept"), LINES)
+
     def test_znodes_that_make_no_sense_hurt_nothing_else(self):
         self.create("kept", [1, 2, 3], [2, 3, 1])
         self.produce("kept", LINES, "-p", "0")

@@ -86,17 +86,33 @@ static void term_end(struct controller *c)
         c->role = ROLE_FOLLOWER;
         controller_step(c, &(struct control_event){.kind = CONTROL_ON_RESIGNED});
     }
+    c->active_ms = -1;
     c->is_watching = false; /* an event of the old watch is of the old term */
 }
 
 void controller_resign(struct controller *c, const char *reason)
 {
-    struct errmsg em;
-    (void)errmsg_set(&em, E_OK, "gives up the controller role: %s", reason);
-    controller_log(c, CONTROL_WARNING, em.text);
+    bool was_steady =
+        c->active_ms >= 0 && env_now_ms(c->env) - c->active_ms >= CONTROLLER_STEADY_MS;
+    c->stand_ms = was_steady || c->stand_ms == 0 ? CONTROLLER_STAND_AGAIN_MS
+                                                 : MIN(c->stand_ms * 2, CONTROLLER_STAND_MAX_MS);
+    if (c->resign_told == NULL || strcmp(c->resign_told, reason) != 0) {
+        struct errmsg em;
+        (void)errmsg_set(&em, E_OK, "gives up the controller role: %s", reason);
+        controller_log(c, CONTROL_WARNING, em.text);
+        free(c->resign_told);
+        c->resign_told = xstrdup(reason);
+    }
     controller_leave(c);
     term_end(c);
-    env_timer_start(&c->stand_timer, CONTROLLER_STAND_AGAIN_MS);
+    env_timer_start(&c->stand_timer, c->stand_ms);
+}
+
+void controller_active_note(struct controller *c)
+{
+    c->active_ms = env_now_ms(c->env);
+    free(c->resign_told);
+    c->resign_told = NULL;
 }
 
 /* ---- sessions ---- */
@@ -353,6 +369,7 @@ struct controller *controller_new(struct env *env, struct metastore_factory *fac
     control_effects_init(&c->effects);
     c->broker_epoch = -1;
     c->known_id = -1;
+    c->active_ms = -1;
     c->next_token = 1;
     env_timer_init(&c->reopen_timer, env, session_reopen, c);
     env_timer_init(&c->stand_timer, env, stand_again, c);
@@ -412,6 +429,7 @@ void controller_free(struct controller *c, bool is_clean)
     controller_moves_alters_free(c);
     control_effects_deinit(&c->effects);
     free(c->listener);
+    free(c->resign_told);
     free(c);
 }
 

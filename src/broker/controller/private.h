@@ -21,7 +21,9 @@
 #include "metastore/znode.h"
 #include "moves/progress.h"
 
-#define CONTROLLER_STAND_AGAIN_MS 500 /* after a failure that may last */
+#define CONTROLLER_STAND_AGAIN_MS 500   /* after a failure that may last */
+#define CONTROLLER_STAND_MAX_MS   10000 /* ... and lasts */
+#define CONTROLLER_STEADY_MS      30000 /* who was active for so long begins anew */
 
 /* A bound for the moves of some partitions, for each broker and for each direction apart. */
 struct controller_limit {
@@ -100,6 +102,9 @@ struct controller {
     int32_t known_id;      /* what `changed` was last told; -1 = none */
     bool is_watching;      /* the watch on /controller is set */
     const char *trouble;   /* why nobody can be elected, as told last; a constant, NULL = none */
+    int64_t active_ms;     /* since when we are active; -1 = we are not */
+    int64_t stand_ms;      /* how long we stayed out of elections after the last resignation */
+    char *resign_told;     /* why, as told since we were last active; owned, NULL = not told */
     bool is_stepping;
     bool is_ended; /* at a fault point: nothing leaves any more; it is about to be freed */
     const char *resign_reason; /* set by an effect, borrowed during the step */
@@ -162,6 +167,8 @@ struct controller {
 };
 
 /* ---- controller.c ---- */
+/* The role is ours, and all was read. */
+void controller_active_note(struct controller *c);
 void controller_log(struct controller *c, enum control_level level, const char *text);
 void controller_step(struct controller *c, const struct control_event *event);
 void controller_step_all(struct controller *c, const struct control_event *events, int32_t count);

@@ -186,6 +186,15 @@ static int32_t id_parse(struct slice name)
     return name.len == 0 || id > INT32_MAX ? -1 : (int32_t)id;
 }
 
+/* Without it nothing can be controlled; the next one in the role may be luckier. */
+static void list_failed(struct controller *c, const char *path, int err)
+{
+    char *reason = err == -E_NOT_FOUND ? xasprintf("%s is gone from the metastore", path)
+                                       : xasprintf("%s cannot be read: %s", path, error_name(err));
+    controller_resign(c, reason);
+    free(reason);
+}
+
 static void brokers_listed(void *arg, const struct metastore_result *result)
 {
     struct controller *c = NULL;
@@ -194,7 +203,7 @@ static void brokers_listed(void *arg, const struct metastore_result *result)
         return;
     }
     if (result->err != 0) {
-        controller_resign(c, "/brokers/ids cannot be read");
+        list_failed(c, METASTORE_BROKER_IDS, result->err);
         return;
     }
     struct controller_broker_reading *r = xalloc(sizeof *r);
@@ -764,7 +773,7 @@ static void topics_listed(void *arg, const struct metastore_result *result)
         return;
     }
     if (result->err != 0) {
-        controller_resign(c, "/brokers/topics cannot be read");
+        list_failed(c, METASTORE_TOPICS, result->err);
         return;
     }
     c->is_topics_listed = true;
@@ -826,6 +835,7 @@ static void deletions_list(struct controller *c);
 void controller_loaded(struct controller *c)
 {
     c->role = ROLE_ACTIVE;
+    controller_active_note(c);
     uint64_t term = c->term;
     controller_step(c, &(struct control_event){.kind = CONTROL_ON_LOADED});
     if (term == c->term) {

@@ -29,7 +29,7 @@ struct member {
     char cluster_id[32];
     char failed[128];
     char held[160];    /* "" = not told */
-    char refused[160]; /* the same */
+    char trouble[160]; /* the same */
 };
 
 struct world {
@@ -72,17 +72,23 @@ static void on_held(void *arg, const char *text)
     (void)snprintf(member->held, sizeof member->held, "%s", text);
 }
 
-static void on_refused(void *arg, const char *text)
+static void on_trouble(void *arg, const char *text)
 {
     struct member *member = arg;
-    assert_string_equal(member->refused, "");
-    (void)snprintf(member->refused, sizeof member->refused, "%s", text);
+    assert_string_equal(member->trouble, "");
+    (void)snprintf(member->trouble, sizeof member->trouble, "%s", text);
 }
 
 static void on_failed(void *arg, const char *reason)
 {
     struct member *member = arg;
     (void)snprintf(member->failed, sizeof member->failed, "%s", reason);
+}
+
+static void on_nothing(void *arg, const struct metastore_result *result)
+{
+    (void)arg;
+    assert_int_equal(result->err, 0);
 }
 
 static void world_start(struct world *w)
@@ -119,7 +125,7 @@ static void member_start(struct world *w, struct member *member, const char *clu
                                            .registered = on_registered,
                                            .lost = on_lost,
                                            .held = on_held,
-                                           .refused = on_refused,
+                                           .trouble = on_trouble,
                                            .failed = on_failed};
     *member = (struct member){.epoch = -1};
     member->session = broker_session_new(&config, &events);
@@ -291,7 +297,7 @@ static void a_refused_registration_is_told_and_tried_again(void **state)
         member_start(&w, &member, NULL);
         run(&w, 10000);
         assert_int_equal(member.epoch, -1);
-        assert_memory_equal(member.refused, rows[i].told, strlen(rows[i].told));
+        assert_memory_equal(member.trouble, rows[i].told, strlen(rows[i].told));
         metastore_store_guard(w.store, path, false);
         metastore_store_hide(w.store, path, false);
         run(&w, 2000);
@@ -312,8 +318,8 @@ static void base_nodes_that_exist_need_not_be_made(void **state)
     metastore_store_guard(w.store, slice_str("/"), true);
     member_start(&w, &member, NULL);
     run(&w, 5000);
-    assert_non_null(strstr(member.refused, metastore_path_roots[0]));
-    assert_non_null(strstr(member.refused, " cannot be created: refused by its access list; "));
+    assert_non_null(strstr(member.trouble, metastore_path_roots[0]));
+    assert_non_null(strstr(member.trouble, " cannot be created: refused by its access list; "));
     metastore_store_guard(w.store, slice_str("/"), false);
     run(&w, 2000);
     assert_true(member.epoch > 0);
@@ -323,7 +329,37 @@ static void base_nodes_that_exist_need_not_be_made(void **state)
     member_start(&w, &member, NULL);
     run(&w, 2000);
     assert_true(member.epoch > 0);
-    assert_string_equal(member.refused, "");
+    assert_string_equal(member.trouble, "");
+    broker_session_free(member.session, true);
+    world_stop(&w);
+}
+
+/* The session lives, and with it the broker: it is told, once, and left so. */
+static void a_deleted_registration_is_told(void **state)
+{
+    (void)state;
+    struct world w;
+    struct member member;
+    world_start(&w);
+    member_start(&w, &member, NULL);
+    run(&w, 2000);
+    struct slice path = slice_str("/brokers/ids/4");
+    struct metastore_op ops[] = {
+        {.kind = METASTORE_SET, .path = path, .data = slice_str("{}"), .version = -1},
+        {.kind = METASTORE_DELETE, .path = path, .version = -1}};
+    int64_t epoch = member.epoch;
+    metastore_multi(member.metastore, &ops[0], 1, on_nothing, NULL);
+    run(&w, 2000);
+    assert_string_equal(member.trouble, "");
+    metastore_multi(member.metastore, &ops[1], 1, on_nothing, NULL);
+    run(&w, 2000);
+    const char *told = "warning: the registration of broker 4 was deleted by somebody: ";
+    assert_memory_equal(member.trouble, told, strlen(told));
+    assert_int_equal(member.epoch, epoch);
+    metastore_store_expire(w.store, metastore_session_id(member.metastore));
+    run(&w, 2000);
+    assert_true(member.epoch > epoch);
+    assert_int_equal(member.lost, 1);
     broker_session_free(member.session, true);
     world_stop(&w);
 }
@@ -331,6 +367,7 @@ static void base_nodes_that_exist_need_not_be_made(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_deleted_registration_is_told),
         cmocka_unit_test(a_refused_registration_is_told_and_tried_again),
         cmocka_unit_test(base_nodes_that_exist_need_not_be_made),
         cmocka_unit_test(first_broker_names_the_cluster_for_all),

@@ -185,10 +185,36 @@ static void a_refused_election_is_told_once_and_goes_on(void **state)
     }
 }
 
+/* Somebody deleted the registrations, all of them, under living brokers: one line each, and fewer and
+ * fewer tries until the node is there again. */
+static void what_is_gone_is_told_once_and_tried_ever_later(void **state)
+{
+    (void)state;
+    struct cluster *k = cluster_new(2, 14);
+    (void)cluster_wait_controller(k);
+    cluster_run(k, 1000);
+    assert_int_equal(cluster_change(k, METASTORE_DELETE, "/brokers/ids/1", NULL), 0);
+    assert_int_equal(cluster_change(k, METASTORE_DELETE, "/brokers/ids/2", NULL), 0);
+    assert_int_equal(cluster_change(k, METASTORE_DELETE, "/brokers/ids", NULL), 0);
+    cluster_run(k, 120000);
+    const char *line = "gives up the controller role: /brokers/ids is gone from the metastore\n";
+    const char *first = strstr(cluster_text(&k->log), line);
+    assert_non_null(first);
+    const char *second = strstr(first + 1, line);
+    assert_non_null(second);
+    assert_null(strstr(second + 1, line));
+    assert_in_range(strtol(cluster_node(k, "/controller_epoch"), NULL, 10), 4, 80);
+    assert_int_equal(cluster_change(k, METASTORE_CREATE, "/brokers/ids", NULL), 0);
+    cluster_run(k, CONTROLLER_STAND_MAX_MS + 2000);
+    assert_int_not_equal(cluster_controller(k), 0);
+    cluster_free(k);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_refused_election_is_told_once_and_goes_on),
+        cmocka_unit_test(what_is_gone_is_told_once_and_tried_ever_later),
         cmocka_unit_test(of_many_candidates_one_wins),
         cmocka_unit_test(each_term_has_the_next_epoch),
         cmocka_unit_test(a_lost_answer_is_found_out),
