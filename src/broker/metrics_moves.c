@@ -108,10 +108,11 @@ static void write_reasons(const struct controller_figures *f, struct buf *out)
                        m->topic, m->partition, moves_reason_text((int32_t)m->reason));
         metric_text_thousandths(out, of_one, labels, m->reason_age_ms);
     }
-    metric_text_family(out, METRIC_GAUGE, of_all, "Running moves, by why they do not advance.");
+    metric_text_family(out, METRIC_GAUGE, of_all,
+                       "Moves that run or wait in the queue, by why they do not advance.");
     for (int32_t i = 0; i < MOVES_REASON_COUNT; i++) {
         (void)snprintf(labels, sizeof labels, "reason=\"%s\"", moves_reason_text(i));
-        metric_text_value(out, of_all, labels, f->by_reason[i]);
+        metric_text_value(out, of_all, labels, (int64_t)f->by_reason[i] + f->queued_by_reason[i]);
     }
 }
 

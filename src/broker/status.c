@@ -105,6 +105,7 @@ void broker_status_write(const struct broker_status_input *in, struct buf *out)
         .dir_count = dir_count,
         .move_count = f->cluster.moves,
         .moves = moves,
+        .queued = f->queued,
         .move_listed = f->move_count,
     };
     http_status_write(&status, out);

@@ -108,12 +108,13 @@ static json_t *partitions_of(const struct http_status *s)
 void http_status_write(const struct http_status *s, struct buf *out)
 {
     json_t *root = json_pack(
-        "{s:i, s:s, s:o, s:o, s:o, s:b, s:o, s:o, s:o, s:{s:o, s:o}}", "broker", s->broker, "state",
-        s->state, "broker_epoch", number_or_null(s->broker_epoch), "cluster_id",
+        "{s:i, s:s, s:o, s:o, s:o, s:b, s:o, s:o, s:o, s:{s:o, s:o, s:o}}", "broker", s->broker,
+        "state", s->state, "broker_epoch", number_or_null(s->broker_epoch), "cluster_id",
         text_or_null(s->cluster_id), "controller", number_or_null(s->controller), "is_controller",
         (int)s->is_controller, "controller_epoch", number_or_null(s->controller_epoch),
         "partitions", partitions_of(s), "log_dirs", dirs_of(s), "moves", "count",
-        s->is_controller ? json_integer(s->move_count) : json_null(), "running", moves_of(s));
+        s->is_controller ? json_integer(s->move_count) : json_null(), "queued",
+        s->is_controller ? json_integer(s->queued) : json_null(), "running", moves_of(s));
     char *text = root == NULL ? NULL : json_dumps(root, JSON_COMPACT);
     if (text == NULL) {
         out->failed = true;

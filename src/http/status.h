@@ -63,6 +63,7 @@ struct http_status {
     int32_t dir_count;
 
     int32_t move_count; /* all that run in the cluster; known to the active controller */
+    int32_t queued;     /* moves that wait; ditto */
     const struct http_status_move *moves;
     int32_t move_listed; /* in `moves`; the rest is left out */
 };

@@ -438,6 +438,12 @@ bool controller_is_active(const struct controller *c)
     return c->role == ROLE_ACTIVE;
 }
 
+static void queued_count(void *arg, const struct moves_view *view)
+{
+    struct controller_figures *f = arg;
+    f->queued_by_reason[view->reason]++;
+}
+
 void controller_figures(const struct controller *c, struct controller_figures *ret)
 {
     *ret = (struct controller_figures){
@@ -448,6 +454,9 @@ void controller_figures(const struct controller *c, struct controller_figures *r
     ret->queue = (int32_t)c->arrived.count + ret->cluster.queued;
     const struct moves *moves = controller_moves_core(c);
     ret->queued = moves == NULL ? 0 : moves_queued_count(moves);
+    if (moves != NULL) {
+        moves_each_queued(moves, queued_count, ret);
+    }
     controller_progress_figures(c, ret);
 }
 

@@ -87,6 +87,7 @@ struct controller_figures {
     struct control_figures cluster;
     int32_t queued;                        /* moves that wait in the queue */
     int32_t by_reason[MOVES_REASON_COUNT]; /* running moves */
+    int32_t queued_by_reason[MOVES_REASON_COUNT];
     struct controller_move_figures *moves; /* some, in no order; owned */
     int32_t move_count;
 };

@@ -64,6 +64,8 @@ static void each_move_tells_what_is_known(void **state)
     struct controller_figures f = {.moves = moves, .move_count = 2};
     f.by_reason[MOVES_REASON_NONE] = 1;
     f.by_reason[MOVES_REASON_TARGET_DOWN] = 1;
+    f.queued_by_reason[MOVES_REASON_TARGET_DOWN] = 2;
+    f.queued_by_reason[MOVES_REASON_SLOT] = 4;
     static const char *const lines[] = {
         "klamm_move_age_seconds{topic=\"a-b\",partition=\"3\"} 61.500\n",
         "klamm_move_bytes_to_copy{topic=\"a-b\",partition=\"3\"} 1000\n",
@@ -73,7 +75,8 @@ static void each_move_tells_what_is_known(void **state)
         "klamm_move_eta_seconds{topic=\"a-b\",partition=\"3\"} 12.000\n",
         "klamm_move_lag_bytes{topic=\"a-b\",partition=\"3\",broker=\"4\"} 600\n",
         "klamm_move_reason_seconds{topic=\"c\",partition=\"0\",reason=\"target down\"} 7.250\n",
-        "klamm_moves_by_reason{reason=\"target down\"} 1\n",
+        "klamm_moves_by_reason{reason=\"target down\"} 3\n",
+        "klamm_moves_by_reason{reason=\"waiting for a slot\"} 4\n",
     };
     char *text = text_of(&f);
     for (size_t i = 0; i < ARRAY_LEN(lines); i++) {

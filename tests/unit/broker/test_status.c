@@ -28,8 +28,12 @@ static void a_broker_tells_its_partitions_and_directories(void **state)
                                            .reason = MOVES_REASON_TARGET_DOWN,
                                            .replicas = {{4, MOVES_REPLICA_DOWN, 77}},
                                            .replica_count = 1};
-    struct controller_figures controller = {
-        .epoch = 5, .is_active = true, .cluster.moves = 2, .moves = &move, .move_count = 1};
+    struct controller_figures controller = {.epoch = 5,
+                                            .is_active = true,
+                                            .cluster.moves = 2,
+                                            .queued = 3,
+                                            .moves = &move,
+                                            .move_count = 1};
     struct broker_status_input in = {.replicas = b.replicas,
                                      .broker = 1,
                                      .state = "running",
@@ -50,7 +54,8 @@ static void a_broker_tells_its_partitions_and_directories(void **state)
         xasprintf("{\"path\":\"/data/a\",\"is_offline\":false,"),
         xasprintf("\"log_bytes\":%zu,\"logs\":1}", bytes),
         xasprintf("\"log_bytes\":0,\"logs\":0}"),
-        xasprintf("\"moves\":{\"count\":2,\"running\":[{\"topic\":\"orders\",\"partition\":2,"),
+        xasprintf("\"moves\":{\"count\":2,\"queued\":3,\"running\":[{\"topic\":\"orders\","
+                  "\"partition\":2,"),
         xasprintf("\"reason\":\"target down\",\"reason_age_ms\":0,\"adding\":[{\"broker\":4,"
                   "\"state\":\"down\",\"lag_bytes\":77}]}]}"),
     };

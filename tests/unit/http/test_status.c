@@ -35,7 +35,7 @@ static void what_is_unknown_is_null(void **state)
                     "\"controller_epoch\":null,\"partitions\":{\"hosted\":0,\"led\":0,"
                     "\"followed\":0,\"offline\":0,\"failed\":0,\"under_replicated\":0,"
                     "\"under_min_isr\":0,\"at_min_isr\":0,\"reassigning\":0,\"max_lag\":0},"
-                    "\"log_dirs\":[],\"moves\":{\"count\":null,\"running\":[]}}\n");
+                    "\"log_dirs\":[],\"moves\":{\"count\":null,\"queued\":null,\"running\":[]}}\n");
 }
 
 static void everything_known_is_told(void **state)
@@ -80,6 +80,7 @@ static void everything_known_is_told(void **state)
                             .dirs = dirs,
                             .dir_count = (int32_t)ARRAY_LEN(dirs),
                             .move_count = 2000,
+                            .queued = 5,
                             .moves = &move,
                             .move_listed = 1};
     assert_json(
@@ -91,7 +92,8 @@ static void everything_known_is_told(void **state)
             "\"/a \\\"b\\\"\",\"is_offline\":false,\"total_bytes\":9223372036854775807,"
             "\"usable_bytes\":5,\"log_bytes\":9,\"logs\":2},{\"path\":\"/c\",\"is_offline\":true,"
             "\"total_bytes\":null,\"usable_bytes\":null,\"log_bytes\":0,\"logs\":0}],\"moves\":{"
-            "\"count\":2000,\"running\":[{\"topic\":\"orders\",\"partition\":7,\"age_ms\":5000,"
+            "\"count\":2000,\"queued\":5,\"running\":[{\"topic\":\"orders\",\"partition\":7,\"age_"
+            "ms\":5000,"
             "\"bytes_to_copy\":1000,\"bytes_copied\":877,\"rate\":null,\"eta_ms\":60000,"
             "\"reason\":\"target down\",\"reason_age_ms\":10,\"adding\":[{\"broker\":4,"
             "\"state\":\"copying\",\"lag_bytes\":123},{\"broker\":5,\"state\":\"unknown\","

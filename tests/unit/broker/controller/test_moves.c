@@ -57,6 +57,11 @@ static void a_broker_that_comes_back_is_a_target_again(void **state)
     assert_string_equal(queue_submit(&q, "job"), "0;");
     cluster_run(q.k, 2000);
     assert_int_equal(queue_moving(&q), 0);
+    struct controller_figures f;
+    controller_figures(queue_controller(&q), &f);
+    assert_int_equal(f.queued, 1);
+    assert_int_equal(f.queued_by_reason[MOVES_REASON_TARGET_DOWN], 1);
+    controller_figures_deinit(&f);
     cluster_start(q.k, q.c);
     cluster_run(q.k, 3000);
     assert_int_equal(queue_moving(&q), 1);
