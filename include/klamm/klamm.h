@@ -244,6 +244,7 @@ enum klamm_note {
     KLAMM_NOTE_QUEUED = 1, /* accepted, and waits */
     KLAMM_NOTE_DERIVED =
         2, /* the list from before the move was not kept: restored to members that were */
+    KLAMM_NOTE_SAME = 3, /* a pause of what is paused, a resume of what is not */
 };
 
 struct klamm_partition_result {

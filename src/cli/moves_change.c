@@ -321,7 +321,9 @@ static void count_result(struct cli_moves *run, const struct klamm_partition_res
         counts->unknown++;
         return;
     }
-    counts->done += result->code == 0;
+    bool is_same = result->code == 0 && result->note == KLAMM_NOTE_SAME;
+    counts->same += is_same;
+    counts->done += result->code == 0 && !is_same;
     counts->failed += result->code != 0;
     if (result->code != 0 && counts->failed <= FAILURES_MAX) {
         buf_putf(&run->terminal->err, "klamm: %s-%" PRId32 ": %s\n", result->topic,
@@ -341,12 +343,16 @@ static void print_counts(struct cli_moves *run, const struct cli_moves_counts *c
     struct buf *out = &run->terminal->out;
     if (run->options.is_json) {
         buf_putf(out,
-                 "\"done\":%" PRId32 ",\"not_moving\":%" PRId32 ",\"unknown\":%" PRId32
-                 ",\"failed\":%" PRId32 "}",
-                 counts->done, counts->idle, counts->unknown, counts->failed);
+                 "\"done\":%" PRId32 ",\"unchanged\":%" PRId32 ",\"not_moving\":%" PRId32
+                 ",\"unknown\":%" PRId32 ",\"failed\":%" PRId32 "}",
+                 counts->done, counts->same, counts->idle, counts->unknown, counts->failed);
         return;
     }
     buf_putf(out, "%" PRId32 " %s", counts->done, done);
+    if (counts->same > 0) {
+        buf_putf(out, ", %" PRId32 " already %s so", counts->same,
+                 counts->same == 1 ? "was" : "were");
+    }
     if (counts->idle > 0) {
         buf_putf(out, ", %" PRId32 " %s not moving", counts->idle,
                  counts->idle == 1 ? "was" : "were");

@@ -7,6 +7,7 @@
 
 struct cli_moves_counts {
     int32_t done;
+    int32_t same;    /* paused, or not paused, already */
     int32_t idle;    /* nothing moved or waited there */
     int32_t unknown; /* no such topic or partition */
     int32_t failed;

@@ -208,8 +208,10 @@ int cli_moves_start_check(struct cli_moves_start *start)
         return exit_code;
     }
     if (run->options.job != NULL && strlen(run->options.job) > JOB_NAME_MAX) {
-        return cli_session_usage(run->session, run->command,
-                                 "the name of a job has up to 48 bytes");
+        return cli_session_usage(
+            run->session, run->command,
+            "the name of a job has up to 48 characters: parts of a long plan get a "
+            "number behind it");
     }
     start->alter.is_one_at_a_time = run->options.is_one_at_a_time;
     struct env *files = cli_session_files(run->session, &em);

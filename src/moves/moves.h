@@ -117,6 +117,7 @@ enum moves_note {
     MOVES_NOTE_NONE,
     MOVES_NOTE_QUEUED,
     MOVES_NOTE_DERIVED, /* restored to the derived origin: original_replicas was missing */
+    MOVES_NOTE_SAME,    /* it was paused, or not paused, already */
 };
 
 struct moves_result {

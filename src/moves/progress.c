@@ -11,13 +11,14 @@
 
 #include <stdlib.h>
 
-#define BYTES_MAX   ((int64_t)1 << 50) /* of one log: a petabyte */
-#define RATE_MAX    ((int64_t)1 << 50) /* a second */
-#define RATE_MIN_MS 500                /* a rate over less says nothing */
-#define TAIL_MS     1000               /* less than this behind: it follows the tail */
-#define BELOW_MS    12000 /* a limit has been below the writes so long: it is a reason */
-#define QUIET_MS    7000  /* nothing was written so long: the writes are over */
-#define FORMER_MS   30000 /* what was waited for elsewhere has to be found again until then */
+#define BYTES_MAX    ((int64_t)1 << 50) /* of one log: a petabyte */
+#define RATE_MAX     ((int64_t)1 << 50) /* a second */
+#define RATE_MIN_MS  500                /* a rate over less says nothing */
+#define RATE_TOLD_MS 4500               /* one over less is told nobody: limits let bursts pass */
+#define TAIL_MS      1000               /* less than this behind: it follows the tail */
+#define BELOW_MS     12000 /* a limit has been below the writes so long: it is a reason */
+#define QUIET_MS     7000  /* nothing was written so long: the writes are over */
+#define FORMER_MS    30000 /* what was waited for elsewhere has to be found again until then */
 
 static int64_t bytes_bound(int64_t bytes)
 {
@@ -346,6 +347,11 @@ static void replica_step(struct moves_progress *m, struct moves_replica *r,
     r->rate = !is_alive || facts->is_paused ? 0 : moves_rate_get(&r->size_rate);
     struct moves_wait wait = lasting(m, r, replica_wait(m, r, facts), facts);
     wait_note(m, &r->wait, &r->former, wait, facts);
+    int64_t window_ms =
+        r->size_rate.count == 0 ? 0 : r->size_rate.time_ms - r->size_rate.samples[0].time_ms;
+    if (r->rate > 0 && window_ms < RATE_TOLD_MS) {
+        r->rate = -1;
+    }
     r->state = replica_state(r, is_in_sync);
     if (is_in_sync && m->has_leader_log) {
         r->copied = MAX(r->copied, m->leader_log.size); /* sizes are of different moments */

@@ -574,11 +574,13 @@ static void pause_mark(struct moves *m, struct queue_request *r, struct queue_it
     struct queue_move *moves[] = {item->takes_running ? p->running : NULL,
                                   item->takes_waiting ? p->waiting : NULL};
     bool is_pause = item->what == DO_PAUSE;
+    item->note = MOVES_NOTE_SAME;
     for (int32_t i = 0; i < 2; i++) {
         struct queue_move *v = moves[i];
         if (v == NULL || ((v->marks & MODEL_JOB_PAUSED) != 0) == is_pause) {
             continue;
         }
+        item->note = MOVES_NOTE_NONE;
         moves_move_pause(m, v, is_pause);
         touch(r, v->piece);
         moves_leave(m, v);

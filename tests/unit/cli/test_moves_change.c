@@ -43,7 +43,9 @@ static void pause_and_resume_go_by_name(void **state)
     assert_true(is_paused(x, 0));
     assert_false(is_paused(x, 1));
     cli_run(x, cli_moves_run, "pause --bootstrap-server @B --topic foo");
-    cli_expect(x, 0, "2 paused\n", "");
+    cli_expect(x, 0, "1 paused, 1 already was so\n", "");
+    cli_run(x, cli_moves_run, "pause --bootstrap-server @B --all");
+    cli_expect(x, 0, "0 paused, 2 already were so\n", "");
     assert_true(is_paused(x, 1));
     cli_run(x, cli_moves_run, "resume --bootstrap-server @B --partition foo-1 --partition foo-2");
     cli_expect(x, 0, "1 resumed, 1 was not moving\n", "");
@@ -93,7 +95,7 @@ static void s04_cancel_tells_idle_from_unknown(void **state)
     cli_run(x, cli_moves_run, "cancel --bootstrap-server @B --topic foo --topic ghost --json");
     cli_expect(x, 1,
                "{\"results\":[{\"topic\":\"foo\",\"partition\":1,\"code\":0,\"message\":null}],"
-               "\"done\":1,\"not_moving\":0,\"unknown\":1,\"failed\":0}\n",
+               "\"done\":1,\"unchanged\":0,\"not_moving\":0,\"unknown\":1,\"failed\":0}\n",
                "");
     cli_run(x, cli_moves_run, "cancel --bootstrap-server @B --topic foo");
     cli_expect(x, 0, "0 cancelled, 1 was not moving\n", "");

@@ -70,6 +70,7 @@ fake_queue_one(struct fake_request *q, struct fake_topic *topic,
         return KERR_NO_REASSIGNMENT_IN_PROGRESS;
     }
     if (m->action == 2 || m->action == 3) {
+        *ret_note = p->is_paused == (m->action == 2) ? 3 : 0;
         p->is_paused = m->action == 2;
     } else if (m->action == 4 || m->action == 6) {
         fake_cancel(p);

@@ -114,10 +114,28 @@ static void rate_is_the_mean_of_the_last_seconds(void **state)
     /* A smaller value starts anew. */
     moves_rate_add(&rate, 10, 44000);
     assert_int_equal(moves_rate_get(&rate), -1);
-    moves_rate_add(&rate, 2010, 45000);
+    moves_rate_add(&rate, 10010, 49000);
     assert_int_equal(moves_rate_get(&rate), 2000);
-    moves_rate_add(&rate, INT64_MAX, 46000);
+    moves_rate_add(&rate, INT64_MAX, 50000);
     assert_true(moves_rate_get(&rate) > 0);
+}
+
+/* A limit lets bursts pass: what the first seconds say is told nobody. */
+static void no_rate_is_told_too_early(void **state)
+{
+    (void)state;
+    struct bench b;
+    bench_init(&b);
+    hear(&b, 0, 100 * MB, 0);
+    hear(&b, 1000, 100 * MB, 5 * MB);
+    assert_int_equal(b.progress.rate, -1);
+    assert_int_equal(b.progress.eta_ms, -1);
+    for (int64_t s = 2; s <= 5; s++) {
+        hear(&b, s * 1000, 100 * MB, 5 * MB);
+    }
+    assert_int_equal(b.progress.rate, MB);
+    assert_int_equal(b.progress.eta_ms, 95000);
+    bench_deinit(&b);
 }
 
 static void bytes_rate_and_time_left_are_told(void **state)
@@ -605,6 +623,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rate_is_the_mean_of_the_last_seconds),
+        cmocka_unit_test(no_rate_is_told_too_early),
         cmocka_unit_test(bytes_rate_and_time_left_are_told),
         cmocka_unit_test(writes_lengthen_the_time_left),
         cmocka_unit_test(s13_no_time_left_while_the_limit_is_below_the_writes),

@@ -132,6 +132,28 @@ static void a_paused_move_gives_its_slots_up_and_keeps_what_it_has(void **state)
     world_deinit(&w);
 }
 
+/* Both are found, and only what changed is told as changed. */
+static void what_was_so_already_is_told_apart(void **state)
+{
+    (void)state;
+    struct world w;
+    world_init(&w, 2, world_no_limits);
+    world_submit(&w, 0, 1, (int32_t[]){4, 5, 6}, world_request(MOVES_ACTION_SUBMIT));
+    struct moves_entry second = world_entry(1, NULL, 0);
+    struct moves_request pause = world_request(MOVES_ACTION_PAUSE);
+    pause.entries = &second;
+    pause.count = 1;
+    ask(&w, pause);
+    assert_int_equal(w.result_notes[0], MOVES_NOTE_NONE);
+    ask(&w, pause);
+    assert_int_equal(w.result_notes[0], MOVES_NOTE_SAME);
+    ask(&w, world_request(MOVES_ACTION_RESUME));
+    assert_int_equal(w.result_count, 2);
+    assert_int_equal(w.result_notes[0] + w.result_notes[1], MOVES_NOTE_SAME);
+    assert_false(w.partitions[1].is_stopped);
+    world_deinit(&w);
+}
+
 static void a_stock_move_can_be_paused(void **state)
 {
     (void)state;
@@ -230,6 +252,7 @@ int main(void)
         cmocka_unit_test(the_wished_name_is_given_once),
         cmocka_unit_test(nonsense_is_refused),
         cmocka_unit_test(a_paused_move_gives_its_slots_up_and_keeps_what_it_has),
+        cmocka_unit_test(what_was_so_already_is_told_apart),
         cmocka_unit_test(a_stock_move_can_be_paused),
         cmocka_unit_test(settings_change_a_job_while_it_runs),
         cmocka_unit_test(undo_sends_back_what_has_ended),

@@ -79,6 +79,7 @@ struct world {
     char job[80];    /* of the last reply */
     int32_t result_count;
     int16_t result_errors[64];
+    int8_t result_notes[64];
     int64_t slow_us; /* the longest step */
     int32_t limit_groups;
     int64_t limit_rate; /* of the last group */
@@ -257,6 +258,7 @@ static inline void world_reply_take(struct world *w, const struct moves_reply *r
     (void)snprintf(w->job, sizeof w->job, "%.*s", SLICE_ARG(reply->job));
     for (int32_t i = 0; i < reply->count && i < 64; i++) {
         w->result_errors[i] = reply->results[i].error;
+        w->result_notes[i] = reply->results[i].note;
     }
 }
 
