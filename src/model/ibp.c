@@ -23,11 +23,11 @@ static const char *const names[IBP_END] = {
 };
 
 static const enum ibp features[IBP_FEATURE_END] = {
-    [IBP_REASSIGNMENTS] = IBP_2_4_IV0,       [IBP_FEATURES] = IBP_2_7_IV0,
-    [IBP_TRUNCATION_ON_FETCH] = IBP_2_7_IV1, [IBP_ALTER_PARTITION] = IBP_2_7_IV2,
-    [IBP_TOPIC_IDS] = IBP_2_8_IV0,           [IBP_PRODUCER_ID_BLOCKS] = IBP_3_0_IV0,
-    [IBP_FETCH_BY_ID] = IBP_3_1_IV0,         [IBP_RECOVERY_STATE] = IBP_3_2_IV0,
-    [IBP_FEATURE_NODE_2] = IBP_3_3_IV0,
+    [IBP_REASSIGNMENTS] = IBP_2_4_IV0,      [IBP_MOVE_LIMITS] = IBP_2_4_IV1,
+    [IBP_FEATURES] = IBP_2_7_IV0,           [IBP_TRUNCATION_ON_FETCH] = IBP_2_7_IV1,
+    [IBP_ALTER_PARTITION] = IBP_2_7_IV2,    [IBP_TOPIC_IDS] = IBP_2_8_IV0,
+    [IBP_PRODUCER_ID_BLOCKS] = IBP_3_0_IV0, [IBP_FETCH_BY_ID] = IBP_3_1_IV0,
+    [IBP_RECOVERY_STATE] = IBP_3_2_IV0,     [IBP_FEATURE_NODE_2] = IBP_3_3_IV0,
 };
 
 /* From this level on, that version. */

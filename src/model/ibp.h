@@ -57,6 +57,7 @@ enum ibp {
 /* What a level switches on. */
 enum ibp_feature {
     IBP_REASSIGNMENTS,       /* 2.4-IV0: moves, in the topic znode and by keys 45 and 46 */
+    IBP_MOVE_LIMITS,         /* 2.4-IV1: limits of moves are told to brokers */
     IBP_FEATURES,            /* 2.7-IV0: broker znode 5, /feature enabled */
     IBP_TRUNCATION_ON_FETCH, /* 2.7-IV1: Fetch tells where logs part, no OffsetForLeaderEpoch before */
     IBP_ALTER_PARTITION,    /* 2.7-IV2: leaders ask the controller, no more write the state znode */

@@ -45,6 +45,30 @@ static struct moves_request request_of(const struct control_alter *alter)
                                   .client_id = alter->client_id};
 }
 
+/* Brokers cannot be told to hold a copy back: answers what needs it, and returns true. */
+static bool refuse_limits(struct controller *c, struct controller_request_item *item)
+{
+    const struct moves_call *call = item->request->alter.moves;
+    bool is_limiting =
+        call != NULL &&
+        (call->action == MOVES_ACTION_PAUSE ||
+         ((call->action == MOVES_ACTION_SUBMIT || call->action == MOVES_ACTION_SETTINGS) &&
+          call->rate > 0));
+    if (!is_limiting || ibp_has(c->config.level, IBP_MOVE_LIMITS)) {
+        return false;
+    }
+    char *text = xasprintf("inter.broker.protocol.version is %s: moves can be paused and throttled "
+                           "from 2.4-IV1 on",
+                           ibp_name(c->config.level));
+    struct control_reply told = {.token = item->token,
+                                 .kind = CONTROL_ALTER_REASSIGNMENTS,
+                                 .error = KERR_UNSUPPORTED_VERSION,
+                                 .message = text};
+    controller_request_answer(c, item, &told);
+    free(text);
+    return true;
+}
+
 bool controller_moves_take(struct controller *c, struct controller_request_item *item)
 {
     const struct control_request *request = item->request;
@@ -52,6 +76,9 @@ bool controller_moves_take(struct controller *c, struct controller_request_item 
     if (request->kind != CONTROL_ALTER_REASSIGNMENTS || item->is_own || core == NULL ||
         c->role != ROLE_ACTIVE) {
         return false;
+    }
+    if (refuse_limits(c, item)) {
+        return true;
     }
     struct moves_request taken = request_of(&request->alter);
     struct moves_entry *entries = entries_of(&request->alter);

@@ -82,6 +82,7 @@ static void features_begin_where_the_table_says(void **state)
         const char *last_without;
     } rows[IBP_FEATURE_END] = {
         {IBP_REASSIGNMENTS, "2.4-IV0", "2.3"},
+        {IBP_MOVE_LIMITS, "2.4-IV1", "2.4-IV0"},
         {IBP_FEATURES, "2.7-IV0", "2.6"},
         {IBP_TRUNCATION_ON_FETCH, "2.7-IV1", "2.7-IV0"},
         {IBP_ALTER_PARTITION, "2.7-IV2", "2.7-IV1"},

@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include "broker/controller/private.h"
 #include "unit/broker/controller/cluster.h"
 #include "unit/broker/controller/queue.h"
 
@@ -32,6 +33,33 @@ static void a_stock_alter_is_queued_under_limits(void **state)
     assert_string_equal(queue_ask(&q, NULL, 3), "0;0;0;");
     cluster_run(q.k, 2000);
     assert_int_equal(queue_moving(&q), 1);
+    queue_end(&q);
+}
+
+/* Brokers cannot be told of limits at this level: nobody is made to believe that they hold. */
+static void what_needs_limits_is_refused_below_their_level(void **state)
+{
+    (void)state;
+    struct queue_bench q;
+    queue_start(&q, 1, 75);
+    enum ibp *level = &queue_controller(&q)->config.level; /* low for the questions alone */
+    assert_string_equal(queue_submit(&q, "job"), "0;");
+    *level = IBP_2_4_IV0;
+    struct moves_call call = queue_call(MOVES_ACTION_SUBMIT, "slow");
+    call.rate = 1000;
+    (void)queue_ask(&q, &call, 1);
+    assert_int_equal(q.k->reply_error, KERR_UNSUPPORTED_VERSION);
+    call = queue_call(MOVES_ACTION_SETTINGS, "job");
+    call.rate = 1000;
+    (void)queue_ask(&q, &call, 0);
+    assert_int_equal(q.k->reply_error, KERR_UNSUPPORTED_VERSION);
+    call = queue_call(MOVES_ACTION_PAUSE, NULL);
+    (void)queue_ask(&q, &call, 0);
+    assert_int_equal(q.k->reply_error, KERR_UNSUPPORTED_VERSION);
+    *level = IBP_NEWEST;
+    call = queue_call(MOVES_ACTION_SUBMIT, "slow");
+    call.rate = 1000;
+    assert_string_equal(queue_ask(&q, &call, 1), "0;");
     queue_end(&q);
 }
 
@@ -83,6 +111,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_stock_alter_passes_while_there_is_no_queue),
         cmocka_unit_test(a_stock_alter_is_queued_under_limits),
+        cmocka_unit_test(what_needs_limits_is_refused_below_their_level),
         cmocka_unit_test(selectors_answer_what_they_found),
         cmocka_unit_test(who_waits_is_told_that_the_role_is_lost),
     };
