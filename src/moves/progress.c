@@ -349,7 +349,7 @@ static void replica_step(struct moves_progress *m, struct moves_replica *r,
     wait_note(m, &r->wait, &r->former, wait, facts);
     int64_t window_ms =
         r->size_rate.count == 0 ? 0 : r->size_rate.time_ms - r->size_rate.samples[0].time_ms;
-    if (r->rate > 0 && window_ms < RATE_TOLD_MS) {
+    if (is_alive && !facts->is_paused && window_ms < RATE_TOLD_MS) {
         r->rate = -1;
     }
     r->state = replica_state(r, is_in_sync);
