@@ -181,7 +181,9 @@ static void loosen(struct cluster *c)
             int32_t id = adding->list[i];
             const struct cluster_broker *b =
                 id >= 1 && id <= c->broker_count ? &c->brokers[id - 1] : NULL;
-            if (b != NULL && (c->caps.is_gone[id] || b->broker == NULL || b->is_stopping)) {
+            /* One that starts is not registered yet: a controller that came meanwhile never saw it go. */
+            if (b != NULL && (c->caps.is_gone[id] || b->broker == NULL || b->is_stopping ||
+                              !broker_is_ready(b->broker))) {
                 c->caps.is_loose[p] = true;
             }
         }
