@@ -253,6 +253,8 @@ static void written(void *arg, const struct metastore_result *result)
         g->exists = result->err == -E_EXISTS;
         dirty_set(g, !g->is_removing);
     } else if (result->err == -E_UNKNOWN_OUTCOME) {
+        g->exists =
+            true; /* it may: what is not there says so at the next write, or at its removal */
         dirty_set(g, true);
     } else if (result->err != -E_BAD_VERSION && result->err != -E_SESSION_EXPIRED) {
         char *text =

@@ -47,6 +47,7 @@ struct cluster_writer {
     int64_t next;        /* number of the first record of the batch in flight */
     int32_t batch_count; /* records of that batch */
     int64_t acked;       /* records below this number are acknowledged */
+    int32_t asked;       /* the broker of the last Produce */
     bool is_busy;        /* a request is out */
     bool is_stopped;     /* makes no new batch */
 };

@@ -58,6 +58,12 @@ static void produce_answered(struct cluster_writer *w, const struct wire_produce
     case KERR_KAFKA_STORAGE_ERROR:
         writer_retry(w);
         break;
+    case KERR_OUT_OF_ORDER_SEQUENCE_NUMBER:
+        if (w->asked != c->states[w->partition].leader) {
+            writer_retry(w); /* a leader that nobody could tell of its successor, and its records */
+            break;
+        }
+        /* fall through */
     default:
         if (c->options.loses_last_replica) {
             if (w->is_stopped) {
@@ -126,6 +132,7 @@ static void writer_send(struct cluster_writer *w, int32_t leader)
     request.topic_data = &topic;
     request.topic_data_count = 1;
     w->is_busy = true;
+    w->asked = leader;
     struct client_call call = {.broker = leader,
                                .key = WIRE_KEY_PRODUCE,
                                .version = PRODUCE_VERSION,
