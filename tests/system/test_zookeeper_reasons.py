@@ -80,7 +80,6 @@ class Stopping(ReasonsTest):
         wait_until("old replicas gone", lambda: self.folders("stopping") == {c, d})
         self.assertEqual(self.consume("stopping"), LINES[:1000])
 
-
     def test_s40_a_controller_that_is_slow_is_waited_for(self):
         """For thirty seconds it does nothing: the command says what it waits for, and then all is accepted."""
         active = self.active()
@@ -119,8 +118,10 @@ class Elections(ReasonsTest):
         self.create("down", [a])
         self.create("held", [a])
         self.create("queued", [a])
-        for topic in ("down", "held", "queued"):
+        self.create("running", [a])  # it has the only slot: what moves to a dead broker takes none
+        for topic in ("down", "held", "queued", "running"):
             self.produce(topic, LINES[:4000], *SMALL)
+        self.submit("running", {"running": [b]}, "--throttle", "40000")
         self.submit("down", {"down": [target]}, "--throttle", "100000")
         self.submit("held", {"held": [b]}, "--throttle", "100000")
         self.cluster.admin("moves", "pause", "--job", "held")
@@ -150,7 +151,7 @@ class Elections(ReasonsTest):
         self.wait_reason("down", NONE)
         self.cluster.admin("moves", "limits", "--per-cluster", "none")
         self.cluster.admin("moves", "resume", "--job", "held")
-        for job in ("down", "held", "queued"):
+        for job in ("down", "held", "running", "queued"):
             self.end(job)
             self.assertEqual(self.consume(job), LINES[:4000])
 
