@@ -243,6 +243,7 @@ void replicas_fetch_stop(struct replicas_partition *p)
 {
     struct replicas_fetcher *f = p->fetch.fetcher;
     set_state(p, REPLICAS_FETCH_OFF);
+    replicas_copy_forget(p);
     p->fetch.fetcher = NULL;
     p->fetch.error = 0;
     p->fetch.leader_code = 0;

@@ -99,6 +99,12 @@ struct replicas_topic {
 
 /* ---- partitions ---- */
 
+/* What a copy has still to come, as replicas_copied.left counts it. */
+struct replicas_copy_share {
+    int64_t bytes;
+    uint64_t serial; /* of replicas_copied; another one: nothing is counted */
+};
+
 /* Where the copying of a follower stands. */
 enum replicas_fetch_state {
     REPLICAS_FETCH_OFF,
@@ -118,22 +124,23 @@ struct replicas_fetch {
     struct list_node link;            /* in the fetcher's list of this state, or in homeless */
     struct list_node dirty_link;      /* the leader's session does not know its present offsets */
     bool is_in_session;
-    bool is_parted;         /* EPOCH comes before ON: it is not known where the logs part */
-    bool is_far_behind;     /* the last answer was full: ask for more at a time */
-    int64_t streak_bytes;   /* of answers in a row that were full, or left it behind */
-    bool is_long_copy;      /* goes over the fetcher for those */
-    bool is_asked;          /* part of the request under way that is no Fetch */
-    int64_t sent_offset;    /* what the request under way, or the session, says */
-    int32_t sent_epoch;     /* ditto: the leader epoch */
-    uint64_t sent_request;  /* the request that said so; earlier answers do not count */
-    int64_t initial_offset; /* high watermark when it became follower */
-    int64_t retry_ms;       /* DELAYED */
-    bool is_held;           /* DELAYED, by a limit of moves */
-    int32_t piece;          /* bytes that its limit allows the next request */
-    int32_t refusal_count;  /* in a row: the delay grows with it */
-    int64_t lag;            /* records, by the leader's high watermark; -1 unknown */
-    int error;              /* FAILED, or DELAYED by an error of our own: E_ code */
-    int16_t leader_code;    /* the leader refused: its code; 0 = it did not */
+    bool is_parted;       /* EPOCH comes before ON: it is not known where the logs part */
+    bool is_far_behind;   /* the last answer was full: ask for more at a time */
+    int64_t streak_bytes; /* of answers in a row that were full, or left it behind */
+    struct replicas_copy_share share; /* in replicas.copied_in */
+    bool is_long_copy;                /* goes over the fetcher for those */
+    bool is_asked;                    /* part of the request under way that is no Fetch */
+    int64_t sent_offset;              /* what the request under way, or the session, says */
+    int32_t sent_epoch;               /* ditto: the leader epoch */
+    uint64_t sent_request;            /* the request that said so; earlier answers do not count */
+    int64_t initial_offset;           /* high watermark when it became follower */
+    int64_t retry_ms;                 /* DELAYED */
+    bool is_held;                     /* DELAYED, by a limit of moves */
+    int32_t piece;                    /* bytes that its limit allows the next request */
+    int32_t refusal_count;            /* in a row: the delay grows with it */
+    int64_t lag;                      /* records, by the leader's high watermark; -1 unknown */
+    int error;                        /* FAILED, or DELAYED by an error of our own: E_ code */
+    int16_t leader_code;              /* the leader refused: its code; 0 = it did not */
 };
 
 struct replicas_key {
@@ -177,6 +184,7 @@ struct replicas_partition {
     int32_t isr_leader_epoch;  /* as sent */
     int32_t isr_partition_epoch;
     struct replicas_fetch fetch;
+    struct replicas_copy_share sent_share; /* in replicas.copied_out */
 };
 
 /* ---- jobs on the disk pool ---- */
@@ -223,7 +231,9 @@ struct replicas_follower {
 /* Bytes of copies in the seconds up to at_ms. */
 struct replicas_copied {
     int64_t bytes;
+    int64_t left; /* of the copies under way, as far as they told */
     int64_t at_ms;
+    uint64_t serial; /* grows when all is forgotten */
 };
 
 struct replicas {
@@ -407,6 +417,8 @@ struct plog_appended;
 void replicas_copy_appended(struct replicas_partition *p, const struct plog_appended *piece);
 /* The same for what a leader sends. */
 void replicas_copy_sent(struct replicas_partition *p, const struct replicas_read *read);
+/* The copies of the partition are over: nothing more of them is to come. */
+void replicas_copy_forget(struct replicas_partition *p);
 
 /* ---- fetcher.c ---- */
 

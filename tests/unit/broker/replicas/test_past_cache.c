@@ -28,8 +28,8 @@ static struct world *two_brokers(void)
     return w;
 }
 
-/* Broker 2 copies a partition of about kilobytes. */
-static void copy(struct world *w, int32_t index, int32_t kilobytes)
+/* Broker 2 begins to copy a partition of about kilobytes. */
+static struct world_partition *copy_begin(struct world *w, int32_t index, int32_t kilobytes)
 {
     struct world_partition *p = world_create(w, "orders", index, alone, 1);
     for (int32_t done = 0; done < kilobytes; done += 40) {
@@ -41,8 +41,18 @@ static void copy(struct world *w, int32_t index, int32_t kilobytes)
     p->replica_count = 2;
     p->adding_count = 1;
     world_announce(w, p, true);
+    return p;
+}
+
+static void copy_await(struct world *w, struct world_partition *p)
+{
     world_await_isr(w, p, 2);
     world_assert_same_log(w, 1, 2, p);
+}
+
+static void copy(struct world *w, int32_t index, int32_t kilobytes)
+{
+    copy_await(w, copy_begin(w, index, kilobytes));
 }
 
 static uint64_t dropped(struct world *w, int32_t id)
@@ -124,6 +134,30 @@ static void short_copies_together_are_a_long_one(void **state)
     world_free(w);
 }
 
+/* What is still to come counts: they go past the cache from their start. */
+static void copies_at_the_same_time_are_a_long_one(void **state)
+{
+    (void)state;
+    struct world *w = two_brokers();
+    struct world_partition *p[5];
+    for (int32_t i = 0; i < (int32_t)ARRAY_LEN(p); i++) {
+        p[i] = copy_begin(w, i, 800);
+    }
+    for (size_t i = 0; i < ARRAY_LEN(p); i++) {
+        copy_await(w, p[i]);
+    }
+    uint64_t size = replicated_bytes(w);
+    uint64_t ends = ARRAY_LEN(p) * (LAG_BYTES + PIECE_BYTES); /* stay cached */
+    assert_in_range(dropped(w, 1), size - ends, size);
+    assert_in_range(dropped(w, 2), size - 2 * ends, size); /* the beginnings too */
+    copy(w, 5, 40);                                        /* nothing is left over from them */
+    world_pass(w, 60000);
+    uint64_t before = dropped(w, 2);
+    copy(w, 6, 400);
+    assert_int_equal(dropped(w, 2), before);
+    world_free(w);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -131,6 +165,7 @@ int main(void)
         cmocka_unit_test(long_copy_goes_past_the_cache),
         cmocka_unit_test(limited_copy_goes_past_the_cache),
         cmocka_unit_test(short_copies_together_are_a_long_one),
+        cmocka_unit_test(copies_at_the_same_time_are_a_long_one),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
