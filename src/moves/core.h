@@ -394,8 +394,8 @@ bool moves_place_facts(const struct moves *m, const struct queue_place *p,
 void moves_slots_init(struct moves *m);
 void moves_slots_free(struct moves *m);
 struct queue_broker *moves_broker_get(struct moves *m, int32_t id);
-/* Takes what use says for the place (use's memory goes over), or gives back what it has. */
-/* Nothing is taken while a broker of use->in is down: the place is stalled instead. */
+/* Takes what use says for the place (use's memory goes over), or gives back what it has. Nothing is taken
+ * while a broker of use->in is down: the place is stalled instead. */
 void moves_take(struct moves *m, struct queue_place *p, struct queue_use *use);
 void moves_give_back(struct moves *m, struct queue_place *p);
 /* Into the queue, out of it. A paused one, or one that holds slots, is in none. */

@@ -17,7 +17,8 @@
  * not. One that was passed MOVES_PASSES_MAX times is passed no more by moves that use what it waits for.
  * Slots: a move takes one `in` slot at each broker that gains a replica and one `out` slot at the broker that
  * led when it started. While one of the brokers that gain a replica is down the move takes nothing; it takes its
- * slots back, free or not, when the broker returns, and is never stopped for them. A partition larger than the bytes allowed in flight runs alone.
+ * slots back, free or not, when the broker returns, and is never stopped for them. A partition larger than the
+ * bytes allowed in flight runs alone.
  *
  * Facts are asked for, not told: struct moves_lookup answers from memory. After a fact changed the driver says
  * where (MOVES_ON_PARTITION, MOVES_ON_BROKERS). How far running moves are is told by moves_set_copied.

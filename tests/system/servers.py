@@ -10,6 +10,7 @@ import subprocess
 import tempfile
 
 import zookeeper
+from moves_report import Report
 from support import BUILD, DEADLINE_SECONDS, ClusterTest, kcat, wait_until
 from zookeeper_sessions import Driver
 
@@ -227,6 +228,16 @@ class ServerTest(ClusterTest):
     def setUpClass(cls):
         zookeeper.require()
         cls.cluster = ServerCluster(cls.brokers, **cls.settings)
+
+    def report(self):
+        """What the controller tells of moves to those who ask for more."""
+        def look():
+            controller = self.cluster.controller()
+            if controller is None or self.cluster.servers[controller].process is None:
+                return None
+            found = Report(self.cluster.servers[controller].address)
+            return found if found.code == 0 else None
+        return wait_until("a report", look)
 
     def setUp(self):
         self.cluster.wait_all_ready()

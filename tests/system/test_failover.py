@@ -7,7 +7,6 @@ import re
 import unittest
 
 import protocol
-from moves_report import Report
 from servers import ServerTest
 from support import wait_until
 
@@ -39,16 +38,6 @@ class Failover(ServerTest):
         self.assertEqual(self.state("row41")["leader_epoch"], epoch + 3)  # A1 again, B3, B4
         self.wait_isr("row41", [1, 2, 4])
         self.assertEqual(self.consume("row41"), LINES)
-
-    def report(self):
-        """What the controller tells of moves to those who ask for more."""
-        def look():
-            controller = self.cluster.controller()
-            if controller is None or self.cluster.servers[controller].process is None:
-                return None
-            found = Report(self.cluster.servers[controller].address)
-            return found if found.code == 0 else None
-        return wait_until("a report", look)
 
     def test_s23_a_move_is_as_old_after_a_failover(self):
         self.create("old", [1, 2])

@@ -10,7 +10,6 @@ import unittest
 
 import metrics
 import zookeeper
-from moves_report import Report
 from servers import ServerCluster, ServerTest, free_ports
 from support import BUILD, wait_until
 
@@ -71,15 +70,6 @@ class Clocks(ServerTest):
         date = metrics.get(server.settings["klamm.http.port"], "/healthz")[1]["date"]
         wall = datetime.datetime.strptime(date, "%a, %d %b %Y %H:%M:%S GMT").replace(tzinfo=datetime.timezone.utc)
         return abs(wall.timestamp() - time.time() - hours * 3600) < NEAR_SECONDS
-
-    def report(self):
-        def look():
-            controller = self.cluster.controller()
-            if controller is None or self.cluster.servers[controller].process is None:
-                return None
-            found = Report(self.cluster.servers[controller].address)
-            return found if found.code == 0 else None
-        return wait_until("a report", look)
 
     def ages(self, broker):
         """klamm_move_age_seconds as that broker tells it."""

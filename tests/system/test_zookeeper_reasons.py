@@ -6,7 +6,7 @@ import subprocess
 import time
 import unittest
 
-from moves_report import NONE, OLD_REPLICAS, PAUSED, SLOT, TARGET_DOWN, TEXTS, Report
+from moves_report import NONE, OLD_REPLICAS, PAUSED, SLOT, TARGET_DOWN, TEXTS
 from servers import KLAMM, ServerTest
 from support import ClusterTest, wait_until
 
@@ -16,16 +16,6 @@ SMALL = ("-X", "batch.size=16384", "-X", "compression.codec=none")
 
 
 class ReasonsTest(ServerTest):
-    def report(self):
-        """What the controller tells to those who ask for more."""
-        def look():
-            controller = self.cluster.controller()
-            if controller is None or self.cluster.servers[controller].process is None:
-                return None
-            found = Report(self.cluster.servers[controller].address)
-            return found if found.code == 0 else None
-        return wait_until("a report", look)
-
     def wait_reason(self, topic, reason):
         return wait_until("reason %d of %s" % (reason, topic), lambda: [
             move for move in [self.report().moves.get((topic, 0))] if move and move["reason"] == reason])[0]
