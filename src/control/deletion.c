@@ -1,7 +1,8 @@
 /*
  * Deleting topics (docs/spec/reassignment.md 7.1 and decision 11). A queued topic stops moving at once:
  * its partitions count as cancelled, adding replicas are told to delete but not waited for. When every
- * other replica can be reached all are told to delete; when all have answered, the znodes go.
+ * other replica can be reached all are told to delete; when all have answered, the znodes go. Only then
+ * the request is answered: its sender may make a topic of that name at once.
  * Invariant: from QUEUED on the topic's partitions start no write.
  */
 #include "control/core.h"
@@ -60,8 +61,6 @@ void control_delete_start(struct control *c, struct core_request *r)
         struct core_topic *t = entry_find(c, r, i, &error);
         if (t == NULL) {
             control_result_set(c, op, error, "there is no such topic");
-        } else if (t->deletion == DELETION_STOPPING || t->deletion == DELETION_REMOVING) {
-            control_result_set(c, op, KERR_NONE, NULL);
         } else {
             control_op_wait(op, &t->deletes);
             if (t->deletion == DELETION_NONE && !t->is_queue_out) {
@@ -173,7 +172,6 @@ void control_delete_advance(struct control *c, struct core_topic *t)
     for (int32_t i = 0; i < t->partition_count; i++) {
         partition_stop(c, t->partitions[i]);
     }
-    deletes_answer(c, t, KERR_NONE, NULL);
     if (t->awaiting == 0) {
         remove_start(c, t);
     }
@@ -242,10 +240,12 @@ void control_delete_written(struct control *c, const struct core_write *w,
     }
     CHECK(w->kind == CONTROL_WRITE_TOPIC_DELETE);
     if (event->outcome == CONTROL_FAILED) {
+        deletes_answer(c, t, KERR_UNKNOWN_SERVER_ERROR, message);
         control_hold_topic(c, t, message);
         return;
     }
     control_hold_end(c, &t->hold);
+    deletes_answer(c, t, KERR_NONE, NULL);
     topic_log(c, t, CONTROL_INFO, "is deleted");
     control_topic_free(c, t, KERR_UNKNOWN_TOPIC_OR_PARTITION);
 }

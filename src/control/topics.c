@@ -147,7 +147,7 @@ void control_topic_free(struct control *c, struct core_topic *t, enum kerr error
     control_hold_free(c, &t->hold);
     ops_fail(c, &t->grows, error);
     ops_fail(c, &t->creates, error);
-    ops_fail(c, &t->deletes, error);
+    ops_fail(c, &t->deletes, error == KERR_UNKNOWN_TOPIC_OR_PARTITION ? KERR_NONE : error);
     list_remove(&c->topic_list, &t->link);
     list_remove(&c->dirty_topics, &t->dirty);
     list_remove(&c->deleting, &t->deleting);

@@ -205,6 +205,13 @@ def fetch(address, topic, partition, offset, **options):
     return fetch_error(call(address, 1, 4, fetch_body(topic, partition, offset, **options)))
 
 
+def brokers(address):
+    """The ids of the brokers that it knows to be alive; Metadata version 7."""
+    answer = call(address, 3, 7, array([]) + b"\0")
+    answer.take("i")
+    return set(answer.array(lambda: (answer.take("i"), answer.text(), answer.take("i"), answer.text())[0]))
+
+
 def metadata(address, topic):
     """(code, {partition: (leader, leader epoch, replicas, isr)}) of the topic; version 7."""
     answer = call(address, 3, 7, array([text(topic)]) + b"\0")

@@ -9,9 +9,10 @@ import socket
 import subprocess
 import tempfile
 
+import protocol
 import zookeeper
 from moves_report import Report
-from support import BUILD, DEADLINE_SECONDS, ClusterTest, kcat, wait_until
+from support import BUILD, DEADLINE_SECONDS, ClusterTest, wait_until
 from zookeeper_sessions import Driver
 
 KLAMM = os.path.join(BUILD, "klamm")
@@ -199,6 +200,15 @@ class ServerCluster:
         for broker, server in self.servers.items():
             server.wait_ready()
             wait_until("broker %d registered" % broker, lambda path="/brokers/ids/%d" % broker: self.znode(path))
+        self.wait_acquainted()
+
+    def wait_acquainted(self):
+        """Every broker that runs knows every other one that does: the controller tells them one after the other."""
+        running = {broker: server for broker, server in self.servers.items()
+                   if server.process is not None and not server.is_paused}
+        for broker, server in running.items():
+            wait_until("broker %d to know %s" % (broker, sorted(running)),
+                       lambda address=server.address: running.keys() <= protocol.brokers(address))
 
     def logs(self):
         return "\n".join("---- %s\n%s" % (server.name, server.log()[-3000:]) for server in self.servers.values())
@@ -266,8 +276,8 @@ class ServerTest(ClusterTest):
             killed = self.kill_active()
             wait_until("broker %d gone" % killed, lambda path="/brokers/ids/%d" % killed: self.cluster.znode(path) is None)
             self.cluster.servers[killed].start()
-            wait_until("broker %d back" % killed, lambda line="broker %d at" % killed: line in kcat(
-                "-b", self.cluster.bootstrap, "-L", check=False).stdout)
+            self.cluster.servers[killed].wait_ready()
+            self.cluster.wait_acquainted()
         for broker in brokers:
             self.cluster.servers[broker].pause()
 

@@ -46,6 +46,13 @@ class ZooKeeperCluster(RecordsTest):
                                  "leader_epoch": 0, "isr": [2, 3, 1]})
         self.assertRegex(cluster.znode("/cluster/id")["id"], r"^[A-Za-z0-9_-]{22}$")
 
+    def test_a_deleted_topic_may_be_made_again_at_once(self):
+        self.create("again", *[[1, 2, 3]] * 6)
+        for _ in range(10):
+            self.cluster.admin("topics", "delete", "again")
+            self.assertIsNone(self.cluster.znode("/brokers/topics/again"))
+            self.create("again", *[[1, 2, 3]] * 6)
+
     def test_records_come_back_and_lie_in_both_directories(self):
         self.create("records", *[[1 + i % 3, 1 + (i + 1) % 3, 1 + (i + 2) % 3] for i in range(6)])
         self.produce_everywhere("records", 6)

@@ -3,6 +3,17 @@
  */
 #include "unit/control/harness.h"
 
+/* Returns the error; NO_ANSWER when none has come. */
+enum {
+    NO_ANSWER = -100
+};
+
+static int32_t answer(struct world *w)
+{
+    return w->reply.is_there ? (int32_t)strtol(strrchr(buf_text(&w->reply.text), ' '), NULL, 10)
+                             : NO_ANSWER;
+}
+
 static int32_t delete_topic(struct world *w, const char *name)
 {
     struct slice names = slice_str(name);
@@ -11,8 +22,7 @@ static int32_t delete_topic(struct world *w, const char *name)
         .delete_topics = {.names = &names, .count = 1, .timeout_ms = 30000}};
     world_request(w, &request);
     world_run(w);
-    return w->reply.is_there ? (int32_t)strtol(strrchr(buf_text(&w->reply.text), ' '), NULL, 10)
-                             : -100;
+    return answer(w);
 }
 
 static bool is_there(struct world *w, const char *name)
@@ -26,13 +36,14 @@ static void every_replica_is_told_before_the_nodes_go(void **state)
     (void)state;
     world_with(&w, 3, "1,2,3");
     w.holds_answers = true;
-    assert_int_equal(delete_topic(&w, "t"), 0);
+    assert_int_equal(delete_topic(&w, "t"), NO_ANSWER);
     assert_true(is_there(&w, "t"));
     const char *text = buf_text(&w.sent);
     assert_non_null(strstr(text, "2 metadata t-0 leader -2"));
     assert_non_null(strstr(text, "3 stop-delete t-0 epoch -2"));
     w.holds_answers = false;
     world_run(&w);
+    assert_int_equal(answer(&w), 0);
     assert_false(is_there(&w, "t"));
     assert_null(control_topic_find(w.core, slice_str("t")));
     assert_int_equal(world_create(&w, "t", (const char *const[]){"3,1", NULL}), 0);
@@ -78,7 +89,7 @@ static void a_replica_that_is_down_holds_the_deletion_up(void **state)
     world_with(&w, 3, "1,2,3");
     world_kill(&w, 3);
     world_run(&w);
-    assert_int_equal(delete_topic(&w, "t"), -100);
+    assert_int_equal(delete_topic(&w, "t"), NO_ANSWER);
     assert_true(is_there(&w, "t"));
     w.now_ms = 30000;
     world_event(&w, &(struct control_event){.kind = CONTROL_ON_TICK});
@@ -98,7 +109,7 @@ static void a_broker_that_dies_before_it_answers_is_told_again(void **state)
     (void)state;
     world_with(&w, 3, "1,2,3");
     w.holds_answers = true;
-    assert_int_equal(delete_topic(&w, "t"), 0);
+    assert_int_equal(delete_topic(&w, "t"), NO_ANSWER);
     world_kill(&w, 2);
     world_run(&w);
     w.holds_answers = false;
@@ -108,6 +119,7 @@ static void a_broker_that_dies_before_it_answers_is_told_again(void **state)
     world_start(&w, 2);
     world_run(&w);
     assert_non_null(strstr(buf_text(&w.sent), "2 stop-delete t-0 epoch -2"));
+    assert_int_equal(answer(&w), 0);
     assert_false(is_there(&w, "t"));
     world_deinit(&w);
 }

@@ -203,7 +203,7 @@ static void nodes_that_cannot_be_removed_are_tried_again(void **state)
         .delete_topics = {.names = &name, .count = 1, .timeout_ms = 30000}};
     world_request(&w, &request);
     world_run(&w);
-    assert_text(&w.reply.text, "t--1 0\n");
+    assert_text(&w.reply.text, "t--1 -1\n");
     assert_false(w.is_resigned);
     assert_int_equal(lines_of(&w, "topic t is left alone for now: /node: refused\n"), 1);
     wait(&w, 1000);

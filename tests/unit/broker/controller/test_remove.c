@@ -106,7 +106,7 @@ static void a_refusal_names_the_node_and_is_tried_again(void **state)
     assert_string_equal(cluster_create(k, id, "t", 2, (struct ids){.count = 1, .list = one}), "0;");
     struct slice guarded = slice_str("/brokers/topics/t/partitions/1");
     metastore_store_guard(k->store, guarded, true);
-    assert_string_equal(delete_topic(k, id), "0;");
+    assert_string_equal(delete_topic(k, id), "-1;");
     assert_true(sim_world_run(k->world, CLUSTER_PATIENCE_MS, is_told, k));
     assert_non_null(strstr(cluster_text(&k->log),
                            "warning: topic t is left alone for now: the nodes of a topic cannot be "
@@ -133,7 +133,7 @@ static void what_is_nested_too_deep_stays(void **state)
         buf_put_str(&path, "/n");
         assert_int_equal(cluster_change(k, METASTORE_CREATE, cluster_text(&path), NULL), 0);
     }
-    assert_string_equal(delete_topic(k, id), "0;");
+    assert_string_equal(delete_topic(k, id), "-1;");
     assert_true(sim_world_run(k->world, CLUSTER_PATIENCE_MS, is_told, k));
     assert_non_null(strstr(cluster_text(&k->log), "/n/n: nested too deep\n"));
     assert_int_equal(cluster_change(k, METASTORE_DELETE, cluster_text(&path), NULL), 0);
