@@ -102,6 +102,8 @@ static const struct row rows[] = {
      "Requests and partitions that the controller has yet to look at."},
     {METRIC_GAUGE, "klamm_controller_epoch", FACT(controller.epoch),
      "The controller epoch; -1 but on the active controller."},
+    {METRIC_GAUGE, "klamm_controller_left_alone", FACT(controller.cluster.held),
+     "Partitions and topics that are left alone, because a znode of them cannot be written."},
     {METRIC_GAUGE, "klamm_moves_running", FACT(controller.cluster.moves),
      "Moves that the controller carries out."},
     {METRIC_GAUGE, "klamm_moves_queued", FACT(controller.queued),

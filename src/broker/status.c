@@ -73,6 +73,20 @@ static struct http_status_move *collect_moves(const struct controller_figures *f
     return moves;
 }
 
+static struct http_status_held *collect_held(const struct controller_figures *f)
+{
+    struct http_status_held *held = xalloc((size_t)MAX(f->held_count, 1) * sizeof *held);
+    for (int32_t i = 0; i < f->held_count; i++) {
+        const struct controller_held_figures *h = &f->held[i];
+        held[i] = (struct http_status_held){.topic = h->topic,
+                                            .partition = h->partition,
+                                            .path = h->path,
+                                            .reason = h->reason,
+                                            .age_ms = h->age_ms};
+    }
+    return held;
+}
+
 void broker_status_write(const struct broker_status_input *in, struct buf *out)
 {
     struct replicas_metrics m;
@@ -82,6 +96,7 @@ void broker_status_write(const struct broker_status_input *in, struct buf *out)
     size_t replica_count = (size_t)f->move_count * CONTROLLER_FIGURES_REPLICAS_MAX;
     struct http_status_replica *replicas = xalloc(MAX(replica_count, 1) * sizeof *replicas);
     struct http_status_move *moves = collect_moves(f, replicas);
+    struct http_status_held *held = collect_held(f);
     replicas_metrics(in->replicas, &m);
     struct http_status status = {
         .broker = in->broker,
@@ -107,8 +122,12 @@ void broker_status_write(const struct broker_status_input *in, struct buf *out)
         .moves = moves,
         .queued = f->queued,
         .move_listed = f->move_count,
+        .held_count = f->cluster.held,
+        .held = held,
+        .held_listed = f->held_count,
     };
     http_status_write(&status, out);
+    free(held);
     free(moves);
     free(replicas);
     free(dirs);

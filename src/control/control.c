@@ -37,6 +37,7 @@ struct control *control_new(const struct control_config *config)
     c->legacy_version = -1;
     heap_init(&c->deadlines);
     heap_init(&c->holds);
+    list_init(&c->held);
     c->next_write_id = 1;
     c->next_send_id = 1;
     c->next_serial = 1;
@@ -120,6 +121,7 @@ void control_figures(const struct control *c, struct control_figures *ret)
             .unpreferred = c->unpreferred_count,
             .moves = (int32_t)c->moves.count,
             .queued = (int32_t)c->ready.count,
+            .held = (int32_t)c->held.count,
         };
     }
 }

@@ -502,6 +502,7 @@ struct control_event {
                 *conflict_block; /* CONFLICT of PRODUCER_BLOCK; NULL = unreadable */
             const struct control_legacy *conflict_legacy; /* CONFLICT of LEGACY */
             const char *message;                          /* FAILED; CONFLICT: unreadable */
+            const char *path; /* FAILED: of the node; NULL = not known */
         };
         struct {
             enum control_send_kind send_kind; /* ANSWER */
@@ -535,8 +536,22 @@ struct control_figures {
     int32_t unpreferred; /* partitions that the first of their list does not lead */
     int32_t moves;
     int32_t queued; /* partitions that are to be looked at */
+    int32_t held;   /* what control_each_held tells */
 };
 void control_figures(const struct control *c, struct control_figures *ret);
+
+/* What is left alone, because a node of it cannot be written or removed: a partition, a topic, or the legacy
+ * plan of moves. Borrowed during the call. */
+struct control_held {
+    const char *topic; /* NULL: the plan */
+    int32_t partition; /* -1: the topic as a whole, or the plan */
+    const char *path;  /* of the node; NULL = not known */
+    const char *why;   /* as the log told it, path included */
+    int64_t since_ms;  /* when it was refused first, monotonic */
+};
+/* Calls fn for each, the oldest first. */
+void control_each_held(const struct control *c,
+                       void (*fn)(void *arg, const struct control_held *held), void *arg);
 
 /* What the queue of moves looks at; borrowed until the next step. */
 struct control_view {

@@ -65,6 +65,9 @@ struct core_hold {
     int64_t delay_ms;                 /* before the next try */
     bool is_told;                     /* counted in control.holds_told */
     char *why;                        /* the first refusal: path and reason; owned */
+    char *path;                       /* of the node that refused then; owned, NULL = not known */
+    int64_t since_ms;                 /* when it refused first */
+    struct list_node link;            /* control.held, as long as there is a hold */
 };
 
 /* ---- partitions ---- */
@@ -331,7 +334,8 @@ struct control {
     struct list listings; /* core_request: the first is told in pieces */
     struct list answered; /* freed by the next step */
     struct heap deadlines;
-    struct heap holds; /* core_hold */
+    struct heap holds; /* core_hold: that wait for their next try */
+    struct list held;  /* core_hold: all, the oldest first */
     int32_t holds_told;
     bool is_more_held_told;
     bool has_block;
@@ -454,10 +458,11 @@ bool control_gone_elect(const struct control *c, const struct core_partition *p,
                         struct model_partition_state *next);
 
 /* ---- hold.c ---- */
-/* A write of it failed; message says why. It is tried again later, each time later than before. */
-void control_hold_partition(struct control *c, struct core_partition *p, const char *message);
-void control_hold_topic(struct control *c, struct core_topic *t, const char *message);
-void control_hold_legacy(struct control *c, const char *message);
+/* A write of it failed; the event says why. It is tried again later, each time later than before. */
+void control_hold_partition(struct control *c, struct core_partition *p,
+                            const struct control_event *event);
+void control_hold_topic(struct control *c, struct core_topic *t, const struct control_event *event);
+void control_hold_legacy(struct control *c, const struct control_event *event);
 /* It is not to be tried now. */
 bool control_is_held(const struct core_hold *h);
 /* It was written; that is told when the refusal was. Does nothing with NULL there. */

@@ -146,6 +146,7 @@ static void remove_start(struct control *c, struct core_topic *t)
 static void partition_stop(struct control *c, struct core_partition *p)
 {
     control_move_free(c, p, KERR_UNKNOWN_TOPIC_OR_PARTITION);
+    control_hold_free(c, &p->hold); /* nothing of it is written any more */
     holders(p, &p->deleting);
     p->topic->awaiting += p->deleting.count;
     control_tell_metadata(c, p);
@@ -241,7 +242,7 @@ void control_delete_written(struct control *c, const struct core_write *w,
     CHECK(w->kind == CONTROL_WRITE_TOPIC_DELETE);
     if (event->outcome == CONTROL_FAILED) {
         deletes_answer(c, t, KERR_UNKNOWN_SERVER_ERROR, message);
-        control_hold_topic(c, t, message);
+        control_hold_topic(c, t, event);
         return;
     }
     control_hold_end(c, &t->hold);

@@ -2,7 +2,8 @@
  * What cannot be written is left alone: a partition, a topic or the plan of moves whose znode refuses
  * (an access list, as a rule). It is told once and tried again, from each second to each minute, so that
  * it heals when the znode does; the others are served meanwhile.
- * Invariant: what waits is in control.holds; a hold ends with a write that succeeds, or with its owner.
+ * Invariant: what waits is in control.holds, all holds are in control.held; a hold ends with a write that
+ * succeeds, when nothing is left to be written, or with its owner.
  */
 #include "control/core.h"
 
@@ -38,12 +39,15 @@ static void tell(struct control *c, struct core_hold *h)
 }
 
 static void hold_start(struct control *c, struct core_hold **at, const struct core_hold *fields,
-                       const char *message)
+                       const struct control_event *event)
 {
     struct core_hold *h = *at;
     if (h == NULL) {
         h = *at = xmemdup(fields, sizeof *fields);
-        h->why = xstrdup(message == NULL ? "a write failed" : message);
+        h->why = xstrdup(event->message == NULL ? "a write failed" : event->message);
+        h->path = event->path == NULL ? NULL : xstrdup(event->path);
+        h->since_ms = c->now_ms;
+        list_push_back(&c->held, &h->link);
         tell(c, h);
     }
     h->delay_ms = h->delay_ms == 0 ? FIRST_MS : MIN(h->delay_ms * 2, LAST_MS);
@@ -51,19 +55,20 @@ static void hold_start(struct control *c, struct core_hold **at, const struct co
     heap_insert(&c->holds, &h->node, c->now_ms + h->delay_ms);
 }
 
-void control_hold_partition(struct control *c, struct core_partition *p, const char *message)
+void control_hold_partition(struct control *c, struct core_partition *p,
+                            const struct control_event *event)
 {
-    hold_start(c, &p->hold, &(struct core_hold){.kind = HOLD_PARTITION, .partition = p}, message);
+    hold_start(c, &p->hold, &(struct core_hold){.kind = HOLD_PARTITION, .partition = p}, event);
 }
 
-void control_hold_topic(struct control *c, struct core_topic *t, const char *message)
+void control_hold_topic(struct control *c, struct core_topic *t, const struct control_event *event)
 {
-    hold_start(c, &t->hold, &(struct core_hold){.kind = HOLD_TOPIC, .topic = t}, message);
+    hold_start(c, &t->hold, &(struct core_hold){.kind = HOLD_TOPIC, .topic = t}, event);
 }
 
-void control_hold_legacy(struct control *c, const char *message)
+void control_hold_legacy(struct control *c, const struct control_event *event)
 {
-    hold_start(c, &c->legacy_hold, &(struct core_hold){.kind = HOLD_LEGACY}, message);
+    hold_start(c, &c->legacy_hold, &(struct core_hold){.kind = HOLD_LEGACY}, event);
 }
 
 bool control_is_held(const struct core_hold *h)
@@ -79,9 +84,11 @@ void control_hold_free(struct control *c, struct core_hold **at)
     }
     *at = NULL;
     heap_remove(&c->holds, &h->node);
+    list_remove(&c->held, &h->link);
     c->holds_told -= h->is_told ? 1 : 0;
     c->is_more_held_told = c->is_more_held_told && c->holds_told > 0;
     free(h->why);
+    free(h->path);
     free(h);
 }
 
@@ -125,5 +132,23 @@ void control_holds_release(struct control *c)
     while (left-- > 0 && (n = heap_min(&c->holds)) != NULL && n->key <= c->now_ms) {
         heap_remove(&c->holds, n);
         release(c, CONTAINER_OF(n, struct core_hold, node));
+    }
+}
+
+void control_each_held(const struct control *c,
+                       void (*fn)(void *arg, const struct control_held *held), void *arg)
+{
+    struct list_node *n = NULL;
+    list_foreach (n, &c->held) {
+        const struct core_hold *h = CONTAINER_OF(n, struct core_hold, link);
+        struct control_held held = {
+            .partition = -1, .path = h->path, .why = h->why, .since_ms = h->since_ms};
+        if (h->kind == HOLD_PARTITION) {
+            held.topic = h->partition->topic->name;
+            held.partition = h->partition->index;
+        } else if (h->kind == HOLD_TOPIC) {
+            held.topic = h->topic->name;
+        }
+        fn(arg, &held);
     }
 }

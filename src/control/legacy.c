@@ -293,7 +293,7 @@ void control_legacy_flush(struct control *c)
 }
 
 /* Nothing was stored: what the write left out is still in the znode. */
-static void out_failed(struct control *c, const char *message)
+static void out_failed(struct control *c, const struct control_event *event)
 {
     struct list_node *n = NULL;
     bool is_delete = true;
@@ -309,7 +309,7 @@ static void out_failed(struct control *c, const char *message)
     }
     c->is_legacy_dirty = true;
     c->is_legacy_delete_refused = is_delete;
-    control_hold_legacy(c, message);
+    control_hold_legacy(c, event);
 }
 
 static void out_over(struct control *c)
@@ -394,7 +394,7 @@ void control_legacy_written(struct control *c, struct core_write *w,
         entries_forget(c);
         break;
     case CONTROL_FAILED:
-        out_failed(c, event->message);
+        out_failed(c, event);
         break;
     case CONTROL_FENCED:
     default:

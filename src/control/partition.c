@@ -265,10 +265,10 @@ void control_partition_lose_for_now(struct control *c, struct core_partition *p,
 
 /* Nothing was stored. What asked for it is told, the rest is wanted again when the hold is over. */
 static void failed(struct control *c, struct core_partition *p, const struct core_write *w,
-                   const char *message)
+                   const struct control_event *event)
 {
     p->needs_raise = p->needs_raise || w->had_raise;
-    control_hold_partition(c, p, message);
+    control_hold_partition(c, p, event);
     held_answer(c, p);
 }
 
@@ -309,7 +309,7 @@ void control_partition_written(struct control *c, struct core_write *w,
         missing(c, p, w);
         break;
     case CONTROL_FAILED:
-        failed(c, p, w, event->message);
+        failed(c, p, w, event);
         break;
     case CONTROL_FENCED:
     default:

@@ -376,6 +376,9 @@ static void topic_flush(struct control *c, struct core_topic *t)
     }
     control_grow_next(c, t);
     if (!has_change(t)) {
+        if (!control_is_held(t->hold)) {
+            control_hold_end(c, &t->hold); /* what was refused is not wanted any more */
+        }
         return;
     }
     if (t->needs_id && uuid_is_zero(t->id)) {
@@ -441,8 +444,9 @@ static void changes_return(struct core_topic *t)
 
 /* Nothing was stored. New partitions are refused, as new topics are; new triples are given up; finished
  * moves must be stored and wait again. */
-static void set_failed(struct control *c, struct core_topic *t, const char *message)
+static void set_failed(struct control *c, struct core_topic *t, const struct control_event *event)
 {
+    const char *message = event->message == NULL ? "a write failed" : event->message;
     struct list finished;
     list_init(&finished);
     struct list_node *n = NULL;
@@ -462,7 +466,7 @@ static void set_failed(struct control *c, struct core_topic *t, const char *mess
         list_push_back(&t->changes, n);
     }
     if (!gave_up || has_change(t)) {
-        control_hold_topic(c, t, message);
+        control_hold_topic(c, t, event);
     }
     topic_settle(c, t);
 }
@@ -476,6 +480,7 @@ static void set_conflict(struct control *c, struct core_topic *t,
         topic_add(c, read);
         return;
     }
+    control_hold_end(c, &t->hold); /* who may not write is refused before versions are compared */
     control_grow_retry(t);
     changes_return(t);
     topic_merge(c, t, read);
@@ -484,7 +489,6 @@ static void set_conflict(struct control *c, struct core_topic *t,
 
 static void set_done(struct control *c, struct core_topic *t, const struct control_event *event)
 {
-    const char *message = event->message == NULL ? "the topic's node is gone" : event->message;
     if (event->outcome == CONTROL_WRITTEN) {
         control_hold_end(c, &t->hold);
         set_written(c, t, event->version);
@@ -495,7 +499,7 @@ static void set_done(struct control *c, struct core_topic *t, const struct contr
         control_gone_remember(c, t);
         control_topic_free(c, t, KERR_UNKNOWN_SERVER_ERROR);
     } else {
-        set_failed(c, t, message);
+        set_failed(c, t, event);
     }
 }
 
@@ -510,7 +514,7 @@ static void partitions_node_done(struct control *c, struct core_topic *t,
     } else if (event->outcome == CONTROL_MISSING) {
         control_topic_free(c, t, KERR_UNKNOWN_TOPIC_OR_PARTITION);
     } else {
-        control_hold_topic(c, t, event->message);
+        control_hold_topic(c, t, event);
         topic_settle(c, t);
     }
 }

@@ -96,6 +96,23 @@ static json_t *moves_of(const struct http_status *s)
     return list;
 }
 
+static json_t *held_of(const struct http_status *s)
+{
+    json_t *list = json_array();
+    for (int32_t i = 0; list != NULL && i < s->held_listed; i++) {
+        const struct http_status_held *h = &s->held[i];
+        json_t *item = json_pack("{s:o, s:o, s:o, s:o, s:o}", "topic", text_or_null(h->topic),
+                                 "partition", number_or_null(h->partition), "path",
+                                 h->path == NULL ? json_null() : path_text(h->path), "reason",
+                                 path_text(h->reason), "age_ms", json_integer(h->age_ms));
+        if (!list_add(list, item)) {
+            json_decref(list);
+            return NULL;
+        }
+    }
+    return list;
+}
+
 static json_t *partitions_of(const struct http_status *s)
 {
     return json_pack("{s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:o}", "hosted", s->hosted,
@@ -108,13 +125,15 @@ static json_t *partitions_of(const struct http_status *s)
 void http_status_write(const struct http_status *s, struct buf *out)
 {
     json_t *root = json_pack(
-        "{s:i, s:s, s:o, s:o, s:o, s:b, s:o, s:o, s:o, s:{s:o, s:o, s:o}}", "broker", s->broker,
-        "state", s->state, "broker_epoch", number_or_null(s->broker_epoch), "cluster_id",
+        "{s:i, s:s, s:o, s:o, s:o, s:b, s:o, s:o, s:o, s:{s:o, s:o, s:o}, s:{s:o, s:o}}", "broker",
+        s->broker, "state", s->state, "broker_epoch", number_or_null(s->broker_epoch), "cluster_id",
         text_or_null(s->cluster_id), "controller", number_or_null(s->controller), "is_controller",
         (int)s->is_controller, "controller_epoch", number_or_null(s->controller_epoch),
         "partitions", partitions_of(s), "log_dirs", dirs_of(s), "moves", "count",
         s->is_controller ? json_integer(s->move_count) : json_null(), "queued",
-        s->is_controller ? json_integer(s->queued) : json_null(), "running", moves_of(s));
+        s->is_controller ? json_integer(s->queued) : json_null(), "running", moves_of(s),
+        "left_alone", "count", s->is_controller ? json_integer(s->held_count) : json_null(),
+        "listed", held_of(s));
     char *text = root == NULL ? NULL : json_dumps(root, JSON_COMPACT);
     if (text == NULL) {
         out->failed = true;

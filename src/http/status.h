@@ -39,6 +39,15 @@ struct http_status_move {
     int32_t adding_count;
 };
 
+/* Something that the controller leaves alone. */
+struct http_status_held {
+    const char *topic;  /* NULL: the plan of moves of an old tool */
+    int32_t partition;  /* -1: none, the topic as a whole */
+    const char *path;   /* of the node that cannot be written; NULL = unknown */
+    const char *reason; /* why */
+    int64_t age_ms;     /* since it was refused first */
+};
+
 struct http_status {
     int32_t broker;
     const char *state;        /* see broker_health */
@@ -66,6 +75,10 @@ struct http_status {
     int32_t queued;     /* moves that wait; ditto */
     const struct http_status_move *moves;
     int32_t move_listed; /* in `moves`; the rest is left out */
+
+    int32_t held_count; /* all; known to the active controller */
+    const struct http_status_held *held;
+    int32_t held_listed; /* in `held`; the rest is left out */
 };
 
 /* One JSON object and a line feed. out turns failed when memory is refused. */

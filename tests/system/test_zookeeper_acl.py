@@ -3,9 +3,11 @@ alone until it can be written, the rest is served by the same controller."""
 
 import json
 import os
+import re
 import subprocess
 import unittest
 
+import metrics
 import zookeeper
 from servers import CHROOT, ServerTest
 from support import wait_until
@@ -16,6 +18,7 @@ USER = "klamm:secret"
 
 class Acl(ServerTest):
     brokers = 3
+    settings = {"klamm.http.port": 0}
 
     @classmethod
     def setUpClass(cls):
@@ -40,6 +43,14 @@ class Acl(ServerTest):
     def controller(self):
         """The process of the active one."""
         return self.cluster.servers[self.active()]
+
+    def left_alone(self):
+        """What the active controller tells of it over HTTP: rows of `/status`."""
+        log = self.controller().log()
+        port = int(re.search(r"answers HTTP on \S+ port (\d+)", log)[1])
+        told = json.loads(metrics.get(port, "/status")[2])["left_alone"]
+        self.assertEqual(told["count"], len(told["listed"]))
+        return told["listed"]
 
     def assert_nobody_gave_up(self):
         for server in self.cluster.servers.values():
@@ -66,6 +77,9 @@ class Acl(ServerTest):
         self.assertEqual(self.ask("create", "/brokers/topics/alien", '{"version":1,"partitions":{"0":[1,2]}}',
                                   session="owner"), "ok 0")
         controller.wait_log(self.alone("topic alien") + "/brokers/topics/alien/partitions: refused")
+        row, = self.left_alone()
+        self.assertEqual((row["topic"], row["partition"], row["path"], row["reason"]),
+                         ("alien", None, "/brokers/topics/alien/partitions", "refused"))
         self.execute("beside", [2, 3])
         self.wait_idle("beside")
         self.produce("beside", LINES)
@@ -73,6 +87,7 @@ class Acl(ServerTest):
         self.assertEqual(self.cluster.ask("get", "/controller_epoch"), epoch)
         self.open_to_all("/brokers/topics/alien")
         controller.wait_log("INFO  controller: topic alien is no longer left alone")
+        wait_until("nothing left alone", lambda: self.left_alone() == [])
         self.produce("alien", LINES)
         self.assertEqual(self.consume("alien"), LINES)
         self.cluster.admin("topics", "delete", "alien")

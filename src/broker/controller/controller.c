@@ -444,6 +444,40 @@ static void queued_count(void *arg, const struct moves_view *view)
     f->queued_by_reason[view->reason]++;
 }
 
+struct held_walk {
+    struct controller_figures *figures;
+    int64_t now_ms;
+};
+
+static void held_take(void *arg, const struct control_held *held)
+{
+    struct held_walk *walk = arg;
+    struct controller_figures *f = walk->figures;
+    if (f->held_count == CONTROLLER_FIGURES_HELD_MAX) {
+        return;
+    }
+    const char *reason = held->why;
+    size_t path_len = held->path == NULL ? 0 : strlen(held->path);
+    if (path_len > 0 && strncmp(reason, held->path, path_len) == 0 &&
+        strncmp(reason + path_len, ": ", 2) == 0) {
+        reason += path_len + 2;
+    }
+    f->held[f->held_count++] = (struct controller_held_figures){
+        .topic = held->topic == NULL ? NULL : xstrdup(held->topic),
+        .partition = held->partition,
+        .path = held->path == NULL ? NULL : xstrdup(held->path),
+        .reason = xstrdup(reason),
+        .age_ms = MAX(walk->now_ms - held->since_ms, 0),
+    };
+}
+
+static void held_figures(const struct controller *c, struct controller_figures *ret)
+{
+    int32_t count = MIN(ret->cluster.held, CONTROLLER_FIGURES_HELD_MAX);
+    ret->held = xalloc((size_t)MAX(count, 1) * sizeof *ret->held);
+    control_each_held(c->core, held_take, &(struct held_walk){ret, env_now_ms(c->env)});
+}
+
 void controller_figures(const struct controller *c, struct controller_figures *ret)
 {
     *ret = (struct controller_figures){
@@ -458,10 +492,17 @@ void controller_figures(const struct controller *c, struct controller_figures *r
         moves_each_queued(moves, queued_count, ret);
     }
     controller_progress_figures(c, ret);
+    held_figures(c, ret);
 }
 
 void controller_figures_deinit(struct controller_figures *f)
 {
     free(f->moves);
+    for (int32_t i = 0; i < f->held_count; i++) {
+        free(f->held[i].topic);
+        free(f->held[i].path);
+        free(f->held[i].reason);
+    }
+    free(f->held);
     *f = (struct controller_figures){0};
 }

@@ -57,6 +57,7 @@ struct moves_limits;
 void controller_set_move_limits(struct controller *c, const struct moves_limits *limits);
 
 #define CONTROLLER_FIGURES_MOVES_MAX 1000 /* told one by one */
+#define CONTROLLER_FIGURES_HELD_MAX  1000 /* ditto */
 #define CONTROLLER_FIGURES_REPLICAS_MAX                                                            \
     8 /* arriving, of one move; a list of replicas is hardly ever longer */
 
@@ -79,6 +80,15 @@ struct controller_move_figures {
     int32_t replica_count;
 };
 
+/* Something that is left alone; what it means: struct control_held. */
+struct controller_held_figures {
+    char *topic; /* owned, as the other texts; NULL: the legacy plan of moves */
+    int32_t partition;
+    char *path;   /* NULL = not known */
+    char *reason; /* without the path in front */
+    int64_t age_ms;
+};
+
 /* For gauges. */
 struct controller_figures {
     bool is_active;
@@ -90,6 +100,8 @@ struct controller_figures {
     int32_t queued_by_reason[MOVES_REASON_COUNT];
     struct controller_move_figures *moves; /* some, in no order; owned */
     int32_t move_count;
+    struct controller_held_figures *held; /* some of cluster.held, the oldest first; owned */
+    int32_t held_count;
 };
 /* Call on its env. Release with controller_figures_deinit. */
 void controller_figures(const struct controller *c, struct controller_figures *ret);

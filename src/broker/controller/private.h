@@ -255,7 +255,9 @@ void controller_write_done(struct controller *c, uint64_t write_id, enum control
                            int32_t version);
 /* A guarded write was refused: somebody else is controller. */
 void controller_write_fenced(struct controller *c, uint64_t write_id);
-void controller_write_failed(struct controller *c, uint64_t write_id, const char *message);
+/* path: of the node that refused. */
+void controller_write_failed(struct controller *c, uint64_t write_id, const char *path,
+                             const char *message);
 
 /* ---- remove.c ---- */
 void controller_remove_topic(struct controller *c, uint64_t write_id, struct slice name);

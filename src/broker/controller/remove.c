@@ -27,9 +27,10 @@ struct controller_removal {
     int32_t tries;
     int32_t pending; /* answers due */
     bool is_fenced;
-    bool is_failed; /* of this try */
-    bool is_final;  /* another try would fail, too */
-    char *why;      /* the first failure of this try: a path and a reason; NULL = none yet */
+    bool is_failed;     /* of this try */
+    bool is_final;      /* another try would fail, too */
+    char *failed_path;  /* of the first failure of this try; NULL = none yet */
+    const char *reason; /* ... and why; a constant */
     int32_t node_count;
     struct path_list levels[DEPTH_MAX + 1]; /* by depth; first the topic's own nodes */
     struct path_list order;                 /* all of them, as they are deleted */
@@ -59,8 +60,8 @@ static void try_clear(struct controller_removal *r)
         paths_free(&r->levels[depth]);
     }
     paths_free(&r->order);
-    free(r->why);
-    r->why = NULL;
+    free(r->failed_path);
+    r->failed_path = NULL;
     r->is_failed = r->is_final = false;
     r->node_count = 0;
 }
@@ -76,8 +77,9 @@ static void removal_free(struct controller *c, struct controller_removal *r)
 static void fail(struct controller_removal *r, const char *path, const char *reason)
 {
     r->is_failed = true;
-    if (r->why == NULL) {
-        r->why = xasprintf("%s: %s", path, reason);
+    if (r->failed_path == NULL) {
+        r->failed_path = xstrdup(path);
+        r->reason = reason;
     }
 }
 
@@ -100,10 +102,14 @@ static void removal_over(struct controller *c, struct controller_removal *r)
     } else if (r->is_failed && r->tries < TRIES_MAX && !r->is_final) {
         removal_try(c, r);
     } else if (r->is_failed) {
-        char *message = xasprintf("the nodes of a topic cannot be removed: %s", r->why);
+        char *path = r->failed_path;
+        char *message =
+            xasprintf("the nodes of a topic cannot be removed: %s: %s", path, r->reason);
+        r->failed_path = NULL;
         removal_free(c, r);
-        controller_write_failed(c, id, message);
+        controller_write_failed(c, id, path, message);
         free(message);
+        free(path);
     } else {
         controller_topic_removed(c, slice_str(r->topic));
         removal_free(c, r);

@@ -204,9 +204,8 @@ void controller_writes_refuse_unfit(void *arg)
     struct list_node *n = NULL;
     while ((n = list_pop(&c->writes_unfit)) != NULL) {
         struct controller_write *w = CONTAINER_OF(n, struct controller_write, link);
-        uint64_t id = w->id;
+        controller_write_failed(c, w->id, w->ops[w->primary].path, TOO_LARGE);
         write_free(w);
-        controller_write_failed(c, id, TOO_LARGE);
     }
 }
 
@@ -252,26 +251,27 @@ void controller_write_fenced(struct controller *c, uint64_t write_id)
     controller_write_done(c, write_id, CONTROL_FENCED, -1);
 }
 
-void controller_write_failed(struct controller *c, uint64_t write_id, const char *message)
+void controller_write_failed(struct controller *c, uint64_t write_id, const char *path,
+                             const char *message)
 {
     controller_step(c, &(struct control_event){.kind = CONTROL_ON_WRITE_DONE,
                                                .write_id = write_id,
                                                .outcome = CONTROL_FAILED,
                                                .version = -1,
-                                               .message = message});
+                                               .message = message,
+                                               .path = path});
 }
 
 /* Takes w, which is in no list: op_index could not be written, or read back. */
 static void write_over_failed(struct controller *c, struct controller_write *w, int32_t op_index,
                               int err)
 {
-    uint64_t id = w->id;
-    char *message = err == -E_TOO_LARGE
-                        ? xstrdup(TOO_LARGE)
-                        : xasprintf("%s: %s", w->ops[op_index].path, error_name(err));
-    write_free(w);
-    controller_write_failed(c, id, message);
+    const char *path = w->ops[op_index].path;
+    char *message =
+        err == -E_TOO_LARGE ? xstrdup(TOO_LARGE) : xasprintf("%s: %s", path, error_name(err));
+    controller_write_failed(c, w->id, path, message);
     free(message);
+    write_free(w);
 }
 
 /* What reading must know of a topic node that we wrote. */

@@ -25,8 +25,13 @@ static char *text_of(struct bench *b)
     in.facts.controller.epoch = 9;
     in.facts.controller.queue = 4;
     in.facts.controller.queued = 8;
-    in.facts.controller.cluster = (struct control_figures){
-        .brokers = 2, .topics = 3, .partitions = 30, .leaderless = 5, .unpreferred = 6, .moves = 7};
+    in.facts.controller.cluster = (struct control_figures){.brokers = 2,
+                                                           .topics = 3,
+                                                           .partitions = 30,
+                                                           .leaderless = 5,
+                                                           .unpreferred = 6,
+                                                           .moves = 7,
+                                                           .held = 11};
     struct buf out;
     buf_init(&out);
     broker_metrics_write(&in, &out);
@@ -130,6 +135,7 @@ static void facts_have_a_line_each(void **state)
         "kafka_controller_kafkacontroller_preferredreplicaimbalancecount 6",
         "klamm_moves_running 7",
         "klamm_moves_queued 8",
+        "klamm_controller_left_alone 11",
         "klamm_controller_epoch 9",
         "kafka_controller_controllereventmanager_eventqueuesize 4",
         "kafka_log_logmanager_offlinelogdirectorycount 0",

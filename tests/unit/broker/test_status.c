@@ -28,9 +28,16 @@ static void a_broker_tells_its_partitions_and_directories(void **state)
                                            .reason = MOVES_REASON_TARGET_DOWN,
                                            .replicas = {{4, MOVES_REPLICA_DOWN, 77}},
                                            .replica_count = 1};
+    struct controller_held_figures held = {.topic = (char[]){"logs"},
+                                           .partition = -1,
+                                           .path = (char[]){"/brokers/topics/logs"},
+                                           .reason = (char[]){"refused"},
+                                           .age_ms = 42};
     struct controller_figures controller = {.epoch = 5,
                                             .is_active = true,
-                                            .cluster.moves = 2,
+                                            .cluster = {.moves = 2, .held = 7},
+                                            .held = &held,
+                                            .held_count = 1,
                                             .queued = 3,
                                             .moves = &move,
                                             .move_count = 1};
@@ -58,6 +65,9 @@ static void a_broker_tells_its_partitions_and_directories(void **state)
                   "\"partition\":2,"),
         xasprintf("\"reason\":\"target down\",\"reason_age_ms\":0,\"adding\":[{\"broker\":4,"
                   "\"state\":\"down\",\"lag_bytes\":77}]}]}"),
+        xasprintf("\"left_alone\":{\"count\":7,\"listed\":[{\"topic\":\"logs\",\"partition\":null,"
+                  "\"path\":\"/brokers/topics/logs\",\"reason\":\"refused\","
+                  "\"age_ms\":42}]}"),
     };
     for (size_t i = 0; i < ARRAY_LEN(parts); i++) {
         if (strstr(text, parts[i]) == NULL) {

@@ -25,6 +25,30 @@ static int32_t lines_of(struct world *w, const char *text)
     return count;
 }
 
+static void held_write(void *arg, const struct control_held *held)
+{
+    struct buf *text = arg;
+    if (held->topic == NULL) {
+        buf_put_str(text, "plan");
+    } else {
+        buf_putf(text, "%s%d", held->topic, held->partition);
+    }
+    buf_putf(text, " %s %lld;", held->path, (long long)held->since_ms);
+}
+
+/* What is held, with the time since it is, is told and counted. */
+static void assert_held(struct world *w, int32_t count, const char *expected)
+{
+    struct control_figures f;
+    struct buf text;
+    buf_init(&text);
+    control_figures(w->core, &f);
+    assert_int_equal(f.held, count);
+    control_each_held(w->core, held_write, &text);
+    assert_string_equal(buf_text(&text), expected);
+    buf_deinit(&text);
+}
+
 static void refuse(struct world *w, const char *topic, uint32_t kinds)
 {
     w->refused_topic = topic;
@@ -90,6 +114,73 @@ static void it_is_tried_again_ever_later_and_told_once(void **state)
     assert_int_equal(lines_of(&w, "t-0 is no longer left alone\n"), 1);
     assert_int_equal(w.out.wake_ms, INT64_MAX);
     assert_int_equal(world_isr(&w, "t", 0, "2"), 0);
+    world_deinit(&w);
+}
+
+/* The oldest first, each since it was refused first, however often it is tried; until it is written, or not
+ * wanted any more. */
+static void what_is_held_is_told_until_it_is_over(void **state)
+{
+    struct world w;
+    (void)state;
+    world_with(&w, 3, "1,2");
+    assert_held(&w, 0, "");
+    int64_t first_ms = w.now_ms;
+    refuse(&w, NULL, UINT32_MAX);
+    assert_int_equal(world_isr(&w, "t", 0, "1"), KERR_UNKNOWN_SERVER_ERROR);
+    wait(&w, 400);
+    int64_t second_ms = w.now_ms;
+    alien_appears(&w);
+    wait(&w, 5000);
+    char *both =
+        xasprintf("t0 /node %lld;alien-1 /node %lld;", (long long)first_ms, (long long)second_ms);
+    assert_held(&w, 2, both);
+    free(both);
+    refuse(&w, "alien", UINT32_MAX);
+    wait(&w, 60000);
+    char *one = xasprintf("alien-1 /node %lld;", (long long)second_ms);
+    assert_held(&w, 1, one);
+    free(one);
+    world_resign(&w);
+    assert_held(&w, 0, "");
+    world_deinit(&w);
+}
+
+/* The plan of moves has no topic. */
+static void a_plan_that_is_held_is_told(void **state)
+{
+    struct world w;
+    (void)state;
+    world_with(&w, 3, "1,2");
+    refuse(&w, NULL, 1U << CONTROL_WRITE_LEGACY);
+    int64_t since_ms = w.now_ms;
+    world_legacy_put(&w, "t-0 1,3;ghost-0 1;");
+    world_run(&w);
+    char *plan = xasprintf("plan /node %lld;", (long long)since_ms);
+    assert_held(&w, 1, plan);
+    free(plan);
+    refuse(&w, NULL, 0);
+    assert_int_equal(world_isr(&w, "t", 0, "1,2,3"), 0);
+    assert_held(&w, 0, "");
+    world_deinit(&w);
+}
+
+/* A partition that is left alone goes with its topic. */
+static void a_deleted_topic_leaves_nothing_held(void **state)
+{
+    struct world w;
+    (void)state;
+    world_with(&w, 2, "1,2");
+    refuse(&w, NULL, STATES);
+    assert_int_equal(world_isr(&w, "t", 0, "1"), KERR_UNKNOWN_SERVER_ERROR);
+    struct slice name = slice_str("t");
+    struct control_request request = {
+        .kind = CONTROL_DELETE_TOPICS,
+        .delete_topics = {.names = &name, .count = 1, .timeout_ms = 30000}};
+    world_request(&w, &request);
+    world_run(&w);
+    assert_null(world_topic_find(&w, slice_str("t")));
+    assert_held(&w, 0, "");
     world_deinit(&w);
 }
 
@@ -328,6 +419,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_state_that_cannot_be_stored_costs_no_other_partition),
         cmocka_unit_test(it_is_tried_again_ever_later_and_told_once),
+        cmocka_unit_test(what_is_held_is_told_until_it_is_over),
+        cmocka_unit_test(a_plan_that_is_held_is_told),
+        cmocka_unit_test(a_deleted_topic_leaves_nothing_held),
         cmocka_unit_test(a_broker_comes_back_though_its_partition_is_left_alone),
         cmocka_unit_test(a_request_that_cannot_be_stored_is_answered),
         cmocka_unit_test(a_topic_of_somebody_else_costs_no_other_topic),

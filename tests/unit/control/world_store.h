@@ -210,6 +210,7 @@ static inline void world_write_carry(struct world *w, struct control_event *done
     if (world_refuses(w, k)) {
         done->outcome = CONTROL_FAILED;
         done->message = "/node: refused";
+        done->path = "/node";
         w->refused_count++;
         world_write_free(k);
         return;

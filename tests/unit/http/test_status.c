@@ -35,7 +35,8 @@ static void what_is_unknown_is_null(void **state)
                     "\"controller_epoch\":null,\"partitions\":{\"hosted\":0,\"led\":0,"
                     "\"followed\":0,\"offline\":0,\"failed\":0,\"under_replicated\":0,"
                     "\"under_min_isr\":0,\"at_min_isr\":0,\"reassigning\":0,\"max_lag\":0},"
-                    "\"log_dirs\":[],\"moves\":{\"count\":null,\"queued\":null,\"running\":[]}}\n");
+                    "\"log_dirs\":[],\"moves\":{\"count\":null,\"queued\":null,\"running\":[]},"
+                    "\"left_alone\":{\"count\":null,\"listed\":[]}}\n");
 }
 
 static void everything_known_is_told(void **state)
@@ -60,6 +61,9 @@ static void everything_known_is_told(void **state)
          .log_bytes = 9,
          .log_count = 2},
         {.path = "/c", .is_offline = true, .total_bytes = -1, .usable_bytes = -1}};
+    struct http_status_held held[] = {
+        {"orders", 0, "/brokers/topics/orders/partitions/0/state", "refused", 61000},
+        {NULL, -1, NULL, "a write failed", 0}};
     struct http_status s = {.broker = 1,
                             .state = "running",
                             .broker_epoch = 77,
@@ -82,22 +86,29 @@ static void everything_known_is_told(void **state)
                             .move_count = 2000,
                             .queued = 5,
                             .moves = &move,
-                            .move_listed = 1};
+                            .move_listed = 1,
+                            .held_count = 2001,
+                            .held = held,
+                            .held_listed = (int32_t)ARRAY_LEN(held)};
     assert_json(
-        &s, "{\"broker\":1,\"state\":\"running\",\"broker_epoch\":77,"
-            "\"cluster_id\":\"abc\",\"controller\":1,\"is_controller\":true,"
-            "\"controller_epoch\":4,\"partitions\":{\"hosted\":10,\"led\":4,\"followed\":5,"
-            "\"offline\":1,\"failed\":2,\"under_replicated\":3,\"under_min_isr\":1,"
-            "\"at_min_isr\":2,\"reassigning\":1,\"max_lag\":99},\"log_dirs\":[{\"path\":"
-            "\"/a \\\"b\\\"\",\"is_offline\":false,\"total_bytes\":9223372036854775807,"
-            "\"usable_bytes\":5,\"log_bytes\":9,\"logs\":2},{\"path\":\"/c\",\"is_offline\":true,"
-            "\"total_bytes\":null,\"usable_bytes\":null,\"log_bytes\":0,\"logs\":0}],\"moves\":{"
-            "\"count\":2000,\"queued\":5,\"running\":[{\"topic\":\"orders\",\"partition\":7,\"age_"
-            "ms\":5000,"
-            "\"bytes_to_copy\":1000,\"bytes_copied\":877,\"rate\":null,\"eta_ms\":60000,"
-            "\"reason\":\"target down\",\"reason_age_ms\":10,\"adding\":[{\"broker\":4,"
-            "\"state\":\"copying\",\"lag_bytes\":123},{\"broker\":5,\"state\":\"unknown\","
-            "\"lag_bytes\":null}]}]}}\n");
+        &s,
+        "{\"broker\":1,\"state\":\"running\",\"broker_epoch\":77,"
+        "\"cluster_id\":\"abc\",\"controller\":1,\"is_controller\":true,"
+        "\"controller_epoch\":4,\"partitions\":{\"hosted\":10,\"led\":4,\"followed\":5,"
+        "\"offline\":1,\"failed\":2,\"under_replicated\":3,\"under_min_isr\":1,"
+        "\"at_min_isr\":2,\"reassigning\":1,\"max_lag\":99},\"log_dirs\":[{\"path\":"
+        "\"/a \\\"b\\\"\",\"is_offline\":false,\"total_bytes\":9223372036854775807,"
+        "\"usable_bytes\":5,\"log_bytes\":9,\"logs\":2},{\"path\":\"/c\",\"is_offline\":true,"
+        "\"total_bytes\":null,\"usable_bytes\":null,\"log_bytes\":0,\"logs\":0}],\"moves\":{"
+        "\"count\":2000,\"queued\":5,\"running\":[{\"topic\":\"orders\",\"partition\":7,\"age_"
+        "ms\":5000,"
+        "\"bytes_to_copy\":1000,\"bytes_copied\":877,\"rate\":null,\"eta_ms\":60000,"
+        "\"reason\":\"target down\",\"reason_age_ms\":10,\"adding\":[{\"broker\":4,"
+        "\"state\":\"copying\",\"lag_bytes\":123},{\"broker\":5,\"state\":\"unknown\","
+        "\"lag_bytes\":null}]}]},\"left_alone\":{\"count\":2001,\"listed\":[{\"topic\":\"orders\","
+        "\"partition\":0,\"path\":\"/brokers/topics/orders/partitions/0/state\","
+        "\"reason\":\"refused\",\"age_ms\":61000},{\"topic\":null,\"partition\":null,"
+        "\"path\":null,\"reason\":\"a write failed\",\"age_ms\":0}]}}\n");
 }
 
 /* A path may be any bytes; JSON may not. */

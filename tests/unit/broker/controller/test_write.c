@@ -111,6 +111,22 @@ static void a_state_that_cannot_be_read_is_left_alone(void **state)
     cluster_free(k);
 }
 
+static void assert_left_alone(struct cluster *k, int32_t id, int32_t count)
+{
+    struct controller_figures f;
+    controller_figures(k->brokers[id].controller, &f);
+    assert_int_equal(f.cluster.held, count);
+    assert_int_equal(f.held_count, count);
+    if (count > 0) {
+        assert_string_equal(f.held[0].topic, "t");
+        assert_int_equal(f.held[0].partition, 1);
+        assert_string_equal(f.held[0].path, "/brokers/topics/t/partitions/1/state");
+        assert_string_equal(f.held[0].reason, "refused");
+        assert_in_range(f.held[0].age_ms, 3000, 4000);
+    }
+    controller_figures_deinit(&f);
+}
+
 /* An access list of somebody else: one partition waits, the role stays, and it heals. */
 static void a_state_that_refuses_is_left_alone_until_it_does_not(void **state)
 {
@@ -125,9 +141,12 @@ static void a_state_that_refuses_is_left_alone_until_it_does_not(void **state)
     assert_non_null(strstr(cluster_text(&k->log),
                            "warning: t-1 is left alone for now: "
                            "/brokers/topics/t/partitions/1/state: refused\n"));
+    cluster_run(k, 3000);
+    assert_left_alone(k, id, 1);
     assert_string_equal(cluster_create(k, id, "u", 1, first_two()), "0;");
     metastore_store_guard(k->store, guarded, false);
     cluster_run(k, 5000);
+    assert_left_alone(k, id, 0);
     assert_non_null(strstr(cluster_text(&k->log), "t-1 is no longer left alone\n"));
     assert_non_null(strstr(cluster_node(k, "/brokers/topics/t/partitions/1/state"), "\"isr\":[1]"));
     assert_true(controller_is_active(k->brokers[id].controller));
