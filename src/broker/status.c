@@ -73,6 +73,39 @@ static struct http_status_move *collect_moves(const struct controller_figures *f
     return moves;
 }
 
+static const char *const job_states[] = {
+    [MOVES_QUEUED] = "queued", [MOVES_RUNNING] = "running",     [MOVES_PAUSED] = "paused",
+    [MOVES_DONE] = "done",     [MOVES_CANCELLED] = "cancelled",
+};
+
+static struct http_status_job *collect_jobs(const struct controller_figures *f)
+{
+    struct http_status_job *jobs = xalloc((size_t)MAX(f->job_count, 1) * sizeof *jobs);
+    for (int32_t i = 0; i < f->job_count; i++) {
+        const struct controller_job_figures *j = &f->jobs[i];
+        jobs[i] = (struct http_status_job){
+            .id = j->id,
+            .state = job_states[j->state],
+            .submitted_by = j->submitted_by,
+            .age_ms = j->age_ms,
+            .total = j->total,
+            .queued = j->queued,
+            .running = j->running,
+            .paused = j->paused,
+            .done = j->done,
+            .cancelled = j->cancelled,
+            .bytes_to_copy = j->to_copy,
+            .bytes_copied = j->copied,
+            .rate = j->rate,
+            .eta_ms = j->eta_ms,
+            .throttle = j->throttle,
+            .reason = j->reason == MOVES_REASON_NONE ? NULL : moves_reason_text((int32_t)j->reason),
+            .reason_age_ms = j->reason_age_ms,
+        };
+    }
+    return jobs;
+}
+
 static struct http_status_held *collect_held(const struct controller_figures *f)
 {
     struct http_status_held *held = xalloc((size_t)MAX(f->held_count, 1) * sizeof *held);
@@ -97,6 +130,7 @@ void broker_status_write(const struct broker_status_input *in, struct buf *out)
     struct http_status_replica *replicas = xalloc(MAX(replica_count, 1) * sizeof *replicas);
     struct http_status_move *moves = collect_moves(f, replicas);
     struct http_status_held *held = collect_held(f);
+    struct http_status_job *jobs = collect_jobs(f);
     replicas_metrics(in->replicas, &m);
     struct http_status status = {
         .broker = in->broker,
@@ -122,11 +156,15 @@ void broker_status_write(const struct broker_status_input *in, struct buf *out)
         .moves = moves,
         .queued = f->queued,
         .move_listed = f->move_count,
+        .open_jobs = f->open_jobs,
+        .jobs = jobs,
+        .job_listed = f->job_count,
         .held_count = f->cluster.held,
         .held = held,
         .held_listed = f->held_count,
     };
     http_status_write(&status, out);
+    free(jobs);
     free(held);
     free(moves);
     free(replicas);

@@ -39,6 +39,27 @@ struct http_status_move {
     int32_t adding_count;
 };
 
+/* One job of the queue of moves. */
+struct http_status_job {
+    const char *id;
+    const char *state;
+    const char *submitted_by; /* may be any bytes */
+    int64_t age_ms;           /* since it was submitted */
+    int32_t total;            /* moves; by their states: */
+    int32_t queued;
+    int32_t running;
+    int32_t paused;
+    int32_t done;
+    int32_t cancelled;
+    int64_t bytes_to_copy;
+    int64_t bytes_copied;
+    int64_t rate;       /* bytes a second; -1 unknown */
+    int64_t eta_ms;     /* -1 none */
+    int64_t throttle;   /* bytes a second; -1 none */
+    const char *reason; /* why none of its moves advances; NULL = one does */
+    int64_t reason_age_ms;
+};
+
 /* Something that the controller leaves alone. */
 struct http_status_held {
     const char *topic;  /* NULL: the plan of moves of an old tool */
@@ -75,6 +96,10 @@ struct http_status {
     int32_t queued;     /* moves that wait; ditto */
     const struct http_status_move *moves;
     int32_t move_listed; /* in `moves`; the rest is left out */
+
+    int32_t open_jobs; /* all that are not over; known to the active controller */
+    const struct http_status_job *jobs;
+    int32_t job_listed; /* in `jobs`; the rest is left out */
 
     int32_t held_count; /* all; known to the active controller */
     const struct http_status_held *held;

@@ -321,6 +321,8 @@ void moves_each_job(const struct moves *m, moves_job_fn fn, void *arg);
 /* Calls fn for each move that waits, in no order. */
 typedef void (*moves_fn)(void *arg, const struct moves_view *view);
 void moves_each_queued(const struct moves *m, moves_fn fn, void *arg);
+/* Calls fn for each move of a job of moves_each_job that is not over. */
+void moves_each_open(const struct model_job *job, moves_fn fn, void *arg);
 /* Calls fn for each topic of which something waits or moves, in no order; name is borrowed. */
 void moves_each_topic(const struct moves *m, void (*fn)(void *arg, struct slice name), void *arg);
 /* The partitions of the topic that wait, sorted; *ret_list is on the heap, never NULL. Returns the count. */

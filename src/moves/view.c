@@ -57,6 +57,19 @@ void moves_each_queued(const struct moves *m, moves_fn fn, void *arg)
     }
 }
 
+void moves_each_open(const struct model_job *job, moves_fn fn, void *arg)
+{
+    const struct queue_job *of = CONTAINER_OF(job, const struct queue_job, node);
+    for (int32_t i = 0; i < of->piece_count; i++) {
+        for (int32_t k = 0; k < of->pieces[i]->count; k++) {
+            if (of->pieces[i]->moves[k]->state != QUEUE_OVER) {
+                struct moves_view view = view_of(of->pieces[i]->moves[k]);
+                fn(arg, &view);
+            }
+        }
+    }
+}
+
 void moves_each_topic(const struct moves *m, void (*fn)(void *arg, struct slice name), void *arg)
 {
     for (const struct queue_topic *t = m->topics; t != NULL; t = t->hh.next) {

@@ -204,6 +204,38 @@ class Metrics(ClusterTest):
         self.wait_replicas("watched-1", [1, 3])
         wait_until("the move to be gone", lambda: told("klamm_move_age_seconds") is None)
 
+    def test_a_job_is_told_as_the_command_line_tells_it(self):
+        self.create("queued-1", [1, 2])
+        self.produce("queued-1", LINES, *SMALL)
+        path = self.plan({("queued-1", 0): [1, 3]})
+        self.cluster.admin("moves", "submit", path, "--yes", "--throttle", "20000", "--job", "told")
+        active = self.controller()
+
+        def told():
+            jobs = json.loads(metrics.get(self.port(active), "/status")[2])["jobs"]
+            self.assertEqual(jobs["count"], len(jobs["listed"]))
+            return {job["id"]: job for job in jobs["listed"]}
+
+        def shown():
+            jobs = json.loads(self.cluster.admin("moves", "status", "--json").stdout)["jobs"]
+            return {job["id"]: job for job in jobs}
+        wait_until("bytes that are copied", lambda: told()["told"]["bytes_copied"])
+        job, other = told()["told"], shown()["told"]
+        self.assertEqual((job["state"], job["submitted_by"], job["throttle"], job["bytes_to_copy"], job["moves"]["total"]),
+                         (other["state"], other["submitted_by"], other["rate"], other["bytes_to_copy"], other["moves"]))
+        self.assertEqual((job["moves"]["running"], job["moves"]["done"], job["reason"]), (1, 0, None))
+        self.assertLess(job["bytes_copied"], job["bytes_to_copy"])
+        wait_until("a rate and a time left", lambda: told()["told"]["rate"] and told()["told"]["eta_ms"])
+        self.cluster.admin("moves", "pause", "--job", "told")
+        wait_until("all paused", lambda: (told()["told"]["state"], told()["told"]["reason"]) == ("paused", "paused"))
+        job = told()["told"]
+        self.assertEqual((job["moves"]["paused"], job["eta_ms"]), (1, None))
+        self.cluster.admin("moves", "cancel", "--job", "told")
+        wait_until("no job", lambda: told() == {})
+        other = next(b for b in (4, 5, 6) if b != active)
+        self.assertEqual(json.loads(metrics.get(self.port(other), "/status")[2])["jobs"], {"count": None, "listed": []})
+        self.wait_replicas("queued-1", [1, 2])
+
     # ---- the rest ----
 
     def test_the_text_is_what_prometheus_takes_and_what_is_documented(self):

@@ -14,6 +14,7 @@
 #include "base/fault.h"
 #include "control/control.h"
 #include "metastore/metastore.h"
+#include "moves/moves.h"
 #include "moves/progress.h"
 
 struct controller;
@@ -53,11 +54,11 @@ void controller_free(struct controller *c, bool is_clean);
 void controller_set_broker_epoch(struct controller *c, int64_t epoch);
 bool controller_is_active(const struct controller *c);
 /* The operator's limits of the queue of moves (klamm.moves.*). Call on its env. */
-struct moves_limits;
 void controller_set_move_limits(struct controller *c, const struct moves_limits *limits);
 
 #define CONTROLLER_FIGURES_MOVES_MAX 1000 /* told one by one */
 #define CONTROLLER_FIGURES_HELD_MAX  1000 /* ditto */
+#define CONTROLLER_FIGURES_JOBS_MAX  100  /* ditto */
 #define CONTROLLER_FIGURES_REPLICAS_MAX                                                            \
     8 /* arriving, of one move; a list of replicas is hardly ever longer */
 
@@ -80,6 +81,27 @@ struct controller_move_figures {
     int32_t replica_count;
 };
 
+/* One job that is not over. */
+struct controller_job_figures {
+    char id[MODEL_JOB_ID_MAX + 1];
+    char submitted_by[MODEL_JOB_TEXT_MAX + 1];
+    enum moves_state state;
+    int64_t age_ms; /* since it was submitted */
+    int32_t total;  /* moves; by their states: */
+    int32_t queued;
+    int32_t running;
+    int32_t paused;
+    int32_t done;
+    int32_t cancelled;
+    int64_t to_copy;          /* bytes, over all its moves, as far as their sizes are known */
+    int64_t copied;           /* ditto */
+    int64_t rate;             /* bytes a second, of its running moves; -1 = unknown */
+    int64_t eta_ms;           /* -1 = none */
+    int64_t throttle;         /* bytes a second for each broker and direction; -1 = none */
+    enum moves_reason reason; /* why none of its moves advances; NONE = one does, or nobody knows */
+    int64_t reason_age_ms;
+};
+
 /* Something that is left alone; what it means: struct control_held. */
 struct controller_held_figures {
     char *topic; /* owned, as the other texts; NULL: the legacy plan of moves */
@@ -100,6 +122,9 @@ struct controller_figures {
     int32_t queued_by_reason[MOVES_REASON_COUNT];
     struct controller_move_figures *moves; /* some, in no order; owned */
     int32_t move_count;
+    int32_t open_jobs;                   /* jobs that are not over */
+    struct controller_job_figures *jobs; /* the first of them, in order of submission; owned */
+    int32_t job_count;
     struct controller_held_figures *held; /* some of cluster.held, the oldest first; owned */
     int32_t held_count;
 };

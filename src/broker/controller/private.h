@@ -278,6 +278,9 @@ void controller_progress_arm(struct controller *c);
 /* How far the move is, as the core tells it now; borrowed until the next call. */
 const struct controller_start *controller_progress_of(struct controller *c,
                                                       const struct control_moving *moving);
+/* NULL when it was not looked at yet. */
+const struct moves_progress *controller_progress_find(const struct controller *c,
+                                                      struct slice topic, int32_t partition);
 /* The moves' part of the figures. */
 void controller_progress_figures(const struct controller *c, struct controller_figures *ret);
 void controller_progress_heard(struct controller *c, int32_t broker, struct slice topic,

@@ -280,6 +280,13 @@ void controller_progress_heard(struct controller *c, int32_t broker, struct slic
     }
 }
 
+const struct moves_progress *controller_progress_find(const struct controller *c,
+                                                      struct slice topic, int32_t partition)
+{
+    const struct progress_move *m = move_find(c->progress, topic, partition);
+    return m == NULL ? NULL : &m->progress;
+}
+
 /* ---- figures ---- */
 
 static void figures_fill(const struct controller *c, const struct progress_move *m,

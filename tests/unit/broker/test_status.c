@@ -13,6 +13,20 @@
 
 #include "bench.h"
 
+static struct controller_job_figures some_job = {.id = "j",
+                                                 .submitted_by = "User:a",
+                                                 .state = MOVES_QUEUED,
+                                                 .age_ms = 3,
+                                                 .total = 1,
+                                                 .throttle = 9,
+                                                 .reason = MOVES_REASON_SLOT,
+                                                 .reason_age_ms = 2};
+static struct controller_held_figures some_held = {.topic = (char[]){"logs"},
+                                                   .partition = -1,
+                                                   .path = (char[]){"/brokers/topics/logs"},
+                                                   .reason = (char[]){"refused"},
+                                                   .age_ms = 42};
+
 static void a_broker_tells_its_partitions_and_directories(void **state)
 {
     (void)state;
@@ -28,15 +42,13 @@ static void a_broker_tells_its_partitions_and_directories(void **state)
                                            .reason = MOVES_REASON_TARGET_DOWN,
                                            .replicas = {{4, MOVES_REPLICA_DOWN, 77}},
                                            .replica_count = 1};
-    struct controller_held_figures held = {.topic = (char[]){"logs"},
-                                           .partition = -1,
-                                           .path = (char[]){"/brokers/topics/logs"},
-                                           .reason = (char[]){"refused"},
-                                           .age_ms = 42};
     struct controller_figures controller = {.epoch = 5,
                                             .is_active = true,
                                             .cluster = {.moves = 2, .held = 7},
-                                            .held = &held,
+                                            .open_jobs = 5,
+                                            .jobs = &some_job,
+                                            .job_count = 1,
+                                            .held = &some_held,
                                             .held_count = 1,
                                             .queued = 3,
                                             .moves = &move,
@@ -65,6 +77,9 @@ static void a_broker_tells_its_partitions_and_directories(void **state)
                   "\"partition\":2,"),
         xasprintf("\"reason\":\"target down\",\"reason_age_ms\":0,\"adding\":[{\"broker\":4,"
                   "\"state\":\"down\",\"lag_bytes\":77}]}]}"),
+        xasprintf("\"jobs\":{\"count\":5,\"listed\":[{\"id\":\"j\",\"state\":\"queued\","
+                  "\"submitted_by\":\"User:a\",\"age_ms\":3,\"moves\":{\"total\":1,"),
+        xasprintf("\"throttle\":9,\"reason\":\"waiting for a slot\",\"reason_age_ms\":2}]}"),
         xasprintf("\"left_alone\":{\"count\":7,\"listed\":[{\"topic\":\"logs\",\"partition\":null,"
                   "\"path\":\"/brokers/topics/logs\",\"reason\":\"refused\","
                   "\"age_ms\":42}]}"),

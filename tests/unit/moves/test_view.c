@@ -6,6 +6,7 @@
 struct seen {
     int32_t jobs;
     int32_t queued;
+    int32_t running;
     int32_t paused;
     int32_t topics;
     char first[32];
@@ -23,6 +24,7 @@ static void move_seen(void *arg, const struct moves_view *view)
 {
     struct seen *s = arg;
     s->queued += view->state == MOVES_QUEUED;
+    s->running += view->state == MOVES_RUNNING;
     s->paused += view->state == MOVES_PAUSED;
 }
 
@@ -67,6 +69,17 @@ static void jobs_and_moves_are_listed(void **state)
     assert_int_equal(view.bytes_to_copy, 300);
     assert_true(view.started_ms >= WORLD_WALL_MS);
     assert_int_equal(view.original->list[0], 1);
+    struct seen open = {0};
+    moves_each_open(view.job, move_seen, &open);
+    assert_int_equal(open.running, 1);
+    assert_int_equal(open.queued, 2);
+    assert_int_equal(open.paused, 1);
+    world_move_end(&w, 0);
+    world_settle(&w);
+    open = (struct seen){0};
+    assert_true(moves_find_queued(w.m, slice_str(WORLD_TOPIC), 3, &view));
+    moves_each_open(view.job, move_seen, &open);
+    assert_int_equal(open.running + open.queued + open.paused, 3);
     assert_false(moves_find_queued(w.m, slice_str(WORLD_TOPIC), 0, &view));
     assert_false(moves_find_running(w.m, slice_str(WORLD_TOPIC), 2, &view));
     assert_true(moves_find_queued(w.m, slice_str(WORLD_TOPIC), 2, &view));
