@@ -54,6 +54,7 @@ struct host {
     int32_t broker_count;
     int32_t closed_count; /* of host_close's stations */
     enum host_phase phase;
+    bool is_stalled; /* the store cannot write, as far as the host knows */
     int exit_code;
     struct env_timer patience;
     /* status: requests that wait for the answers of all brokers */
@@ -294,12 +295,12 @@ static void host_stop_next(struct host *h)
         return;
     }
     struct cmd_dev_status status = cmd_dev_broker_status(slot->broker);
-    if (status.state == CMD_DEV_RUNNING) {
+    if (status.state == CMD_DEV_STARTING || h->is_stalled) {
+        cmd_dev_broker_kill(slot->broker); /* it has nothing to hand over yet, or never will have */
+    } else if (status.state == CMD_DEV_RUNNING) {
         host_say("stopping broker %d", status.id);
         cmd_dev_broker_stop(slot->broker);
-    } else if (status.state == CMD_DEV_STARTING) {
-        cmd_dev_broker_kill(slot->broker); /* it has nothing to hand over yet */
-    }                                      /* else it is stopping already */
+    } /* else it is stopping already */
     env_timer_start(&h->patience, PATIENCE_MS);
 }
 
@@ -328,7 +329,10 @@ static void host_on_signal(void *arg, int signal_number)
         host_complain("ended at once");
         _Exit(signal_number == SIGINT ? EXIT_INTERRUPTED : 1);
     }
-    host_end(h, 0);
+    if (h->is_stalled) {
+        host_complain("metadata cannot be written: brokers end without handing over");
+    }
+    host_end(h, h->is_stalled ? 1 : 0);
 }
 
 /* ---- what brokers tell ---- */
@@ -424,9 +428,29 @@ static void host_on_answered(void *arg, struct cmd_dev_broker *b)
     }
 }
 
+/* No leadership can be handed over while the metadata cannot be written: an end does not wait for it. */
+static void host_stalled(void *arg)
+{
+    struct host *h = arg;
+    h->is_stalled = true;
+    if (h->phase >= HOST_ENDING) {
+        h->exit_code = 1;
+    }
+    if (h->phase == HOST_ENDING && h->answers_due == 0) {
+        host_stop_next(h);
+    }
+}
+
+static void host_recovered(void *arg)
+{
+    struct host *h = arg;
+    h->is_stalled = false;
+}
+
+/* On the store's env: only stderr is touched. */
 static void host_on_stall(void *arg, const struct errmsg *em)
 {
-    (void)arg; /* on the store's env: only stderr is touched */
+    struct host *h = arg;
     if (em != NULL) {
         char *text = xasprintf("metadata cannot be written, trying again: %s", em->text);
         host_complain(text);
@@ -434,6 +458,7 @@ static void host_on_stall(void *arg, const struct errmsg *em)
     } else {
         host_complain("metadata is written again");
     }
+    env_post(h->env, em != NULL ? host_stalled : host_recovered, h);
 }
 
 static void host_on_patience(void *arg)
@@ -501,7 +526,8 @@ static int host_open_store(struct host *h, struct errmsg *em)
     struct metastore_store_config config = {.env = h->store_env,
                                             .directory =
                                                 h->command->is_in_memory ? NULL : h->directory.path,
-                                            .on_stall = host_on_stall};
+                                            .on_stall = host_on_stall,
+                                            .arg = h};
     int err = metastore_store_new(&config, &h->store, em);
     return err != 0 ? err : loop_start(h->store_env, em);
 }

@@ -57,6 +57,7 @@ struct metastore_store {
     uint64_t committed_batch;      /* all batches up to it are on disk */
     bool is_flush_posted;
     bool is_committing;
+    bool is_retry_due; /* is_committing, and the last try failed */
     bool is_stalled;
     int commit_err;
     struct errmsg commit_em;
@@ -82,14 +83,16 @@ static void commit_work(void *arg)
 }
 
 /* The transaction was rolled back, and the batch is still here: the same rows can be written again.
- * Nothing that depends on them has left, so waiting is safe. */
+ * Nothing that depends on them has left, so waiting is safe, and so is to end without them. */
 static void commit_failed(struct metastore_store *store)
 {
     if (!store->is_stalled && store->on_stall != NULL) {
         store->on_stall(store->stall_arg, &store->commit_em);
     }
     store->is_stalled = true;
+    store->is_retry_due = true;
     env_timer_start(&store->retry, COMMIT_RETRY_MS);
+    store_check_stopped(store);
 }
 
 static void commit_work_done(void *arg)
@@ -119,6 +122,7 @@ static void commit_work_done(void *arg)
 static void commit_retry(void *arg)
 {
     struct metastore_store *store = arg;
+    store->is_retry_due = false;
     env_work(store->env, commit_work, commit_work_done, store);
 }
 
@@ -550,10 +554,12 @@ int metastore_store_new(const struct metastore_store_config *config,
     return 0;
 }
 
-/* Posts on_stopped once: no client is there, and nothing is due. Abandoned sessions need not wait. */
+/* Posts on_stopped once: no client is there, and nothing is due but what could not be written. Abandoned
+ * sessions need not wait. */
 static void store_check_stopped(struct metastore_store *store)
 {
-    if (store->on_stopped == NULL || store->is_committing || store->is_flush_posted) {
+    bool is_busy = (store->is_committing && !store->is_retry_due) || store->is_flush_posted;
+    if (store->on_stopped == NULL || is_busy) {
         return;
     }
     struct list_node *at;
@@ -562,6 +568,10 @@ static void store_check_stopped(struct metastore_store *store)
             return;
         }
     }
+    list_foreach (at, &store->sessions) {
+        env_timer_stop(&CONTAINER_OF(at, struct metastore_session, link)->expiry);
+    }
+    env_timer_stop(&store->retry);
     env_post(store->env, store->on_stopped, store->stopped_arg);
     store->on_stopped = NULL;
 }
@@ -579,7 +589,7 @@ void metastore_store_free(struct metastore_store *store)
     if (store == NULL) {
         return;
     }
-    CHECK(!store->is_committing && !store->is_flush_posted);
+    CHECK(store->is_committing == store->is_retry_due && !store->is_flush_posted);
     struct list_node *at;
     while ((at = list_first(&store->sessions)) != NULL) {
         struct metastore_session *s = CONTAINER_OF(at, struct metastore_session, link);
@@ -588,6 +598,7 @@ void metastore_store_free(struct metastore_store *store)
     }
     metastore_tree_free(store->tree);
     metastore_batch_clear(&store->open);
+    metastore_batch_clear(&store->closed);
     metastore_local_close(store->local);
     free(store);
 }

@@ -38,7 +38,8 @@ struct metastore_store_config {
 int metastore_store_new(const struct metastore_store_config *config,
                         struct metastore_store **ret_store, struct errmsg *em) MUST_CHECK;
 /* Calls done(arg) on the store's env when every session is closed or abandoned, what they asked for is
- * on disk, and nothing is due any more. Then metastore_store_free is allowed, inside done too. */
+ * on disk, and nothing is due any more. While commits fail it does not wait for the disk: what was not
+ * answered is given up, as by a crash. Then metastore_store_free is allowed, inside done too. */
 void metastore_store_stop(struct metastore_store *s, void (*done)(void *arg), void *arg);
 /* Frees a stopped store, or one on which no session was ever opened. NULL is fine. */
 void metastore_store_free(struct metastore_store *s);

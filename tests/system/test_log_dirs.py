@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import signal
 import subprocess
 import tempfile
 import unittest
@@ -36,12 +37,13 @@ class LogDirs(ClusterTest):
             "--port", "0", "--log-dirs", "2", "--set", "replica.high.watermark.checkpoint.interval.ms=200"))
         self.addCleanup(self.cluster.stop)
 
-    def mount_small(self, size):
-        result = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=" + size, "klamm-test", self.small],
+    def mount_small(self, size, where=None):
+        where = where or self.small
+        result = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=" + size, "klamm-test", where],
                                 capture_output=True, text=True, check=False)
         if result.returncode != 0:
             self.skipTest("no small file system can be mounted: " + result.stderr.strip())
-        self.addCleanup(subprocess.run, ["umount", self.small], check=True)
+        self.addCleanup(subprocess.run, ["umount", where], check=True)
 
     def offline(self):
         """The directories of broker 1 that answer with KAFKA_STORAGE_ERROR."""
@@ -80,6 +82,28 @@ class LogDirs(ClusterTest):
         self.assert_only_these_moved("full", moved)
         self.assertIn("klamm dev: broker 1: warning: log directory %s is offline: log of full-%d: disk full\n"
                       % (self.small, moved[0]), self.cluster.log())
+
+    def test_full_disk_of_the_metadata_does_not_hold_up_the_end(self):
+        data = os.path.dirname(self.small)
+        self.mount_small("16m", data)
+        self.start()
+        self.create("kept", [1, 2])
+        self.produce("kept", LINES)
+        filler = os.path.join(data, "filler")
+        with self.assertRaises(OSError), open(filler, "wb", buffering=0) as file:
+            while True:
+                file.write(bytes(4096))
+        with subprocess.Popen([self.cluster.klamm, "topics", "create", "lost", "--partitions", "500",
+                               "--bootstrap-server", self.cluster.bootstrap], stderr=subprocess.DEVNULL) as create:
+            self.addCleanup(create.kill)
+            wait_until("the disk to be full", lambda: "metadata cannot be written" in self.cluster.log())
+            self.cluster.process.send_signal(signal.SIGINT)
+            self.assertEqual(self.cluster.process.wait(timeout=60), 1)
+            create.wait(timeout=60)
+        self.assertIn("brokers end without handing over\n", self.cluster.log())
+        os.unlink(filler)
+        self.start()
+        self.assertEqual(self.consume("kept"), LINES)
 
     def test_file_in_the_place_of_a_directory(self):
         os.rmdir(self.small)

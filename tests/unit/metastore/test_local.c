@@ -259,6 +259,39 @@ static void full_disk_holds_answers_back_until_there_is_room(void **state)
     assert_string_equal(bench_get(f->a, "/x", false).data, "1");
 }
 
+/* What nobody heard of need not be kept: the end does not wait for a disk that may stay full for ever. */
+static void full_disk_does_not_hold_up_the_end(void **state)
+{
+    struct fixture *f = *state;
+    struct bench *b = f->bench;
+    assert_err(bench_op(f->a, OP_CREATE("/x", "0")), 0);
+    struct rlimit before;
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+    (void)signal(SIGXFSZ, SIG_IGN);
+    struct rlimit full = {.rlim_cur = 4096, .rlim_max = before.rlim_max};
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &full), 0);
+    struct bench_answer set = {0};
+    struct metastore_op op = OP_SET("/x", "1", 0);
+    metastore_multi(f->a->m, &op, 1, bench_done, &set);
+    bench_run(b, 5000);
+    assert_int_equal(b->stall_count, 1);
+    store_close(f); /* between two tries */
+    assert_false(set.is_done);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+    bench_open_store(b);
+    f->a = bench_session_new(b);
+    assert_string_equal(bench_get(f->a, "/x", false).data, "0");
+
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &full), 0);
+    metastore_multi(f->a->m, &op, 1, bench_done, &set);
+    store_close(f); /* while the first try runs */
+    assert_false(set.is_done);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+    bench_open_store(b);
+    f->a = bench_session_new(b);
+    assert_string_equal(bench_get(f->a, "/x", false).data, "0");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -273,6 +306,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(watchers_and_readers_wait_for_the_commit, setup, teardown),
         cmocka_unit_test_setup_teardown(full_disk_holds_answers_back_until_there_is_room, setup,
                                         teardown),
+        cmocka_unit_test_setup_teardown(full_disk_does_not_hold_up_the_end, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
