@@ -232,7 +232,8 @@ static void add_entry(struct cli_estimate *e, const struct cli_estimate_input *i
         return;
     }
     struct klamm_ids none = {NULL, 0};
-    c.origin = cli_estimate_origin(c.now->replicas, move == NULL ? none : move->adding);
+    c.origin = move == NULL ? cli_estimate_origin(c.now->replicas, none)
+                            : cli_estimate_origin(move->replicas, move->adding);
     c.source_size = source_size(in, &c);
     e->change_count++;
     e->reorder_count += cli_text_ids_same_set(c.origin, c.wanted);

@@ -291,7 +291,8 @@ struct klamm_ids cli_moves_start_origin(const struct cli_moves_start *start,
     if (move == NULL && queued != NULL && queued->original.count > 0) {
         return cli_estimate_origin(queued->original, none);
     }
-    return cli_estimate_origin(now->replicas, move == NULL ? none : move->adding);
+    return move == NULL ? cli_estimate_origin(now->replicas, none)
+                        : cli_estimate_origin(move->replicas, move->adding);
 }
 
 /* ---- the cost ---- */

@@ -142,7 +142,8 @@ static void check_entry(struct cli_plan *plan, const struct cli_plan_entry *entr
     const struct klamm_reassignment *running =
         cli_moves_find(view->running, entry->topic, entry->partition);
     check_change(plan, entry, now, running);
-    int32_t factor = now->count - (running == NULL ? 0 : running->adding.count);
+    /* A move may have ended since it was told of: what it says of itself fits together. */
+    int32_t factor = running == NULL ? now->count : running->replicas.count - running->adding.count;
     if (factor != entry->replicas.count && rules->purpose == CLI_PLAN_EXECUTE) {
         struct cli_fault fault =
             cli_plan_fault(rules, CLI_FAULT_FACTOR_CHANGE, entry->replicas_at, subject);

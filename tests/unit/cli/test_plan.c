@@ -449,6 +449,11 @@ static void running_moves_do_not_count_as_factor(void **state)
     cli_plan_check(plan, &ours, &view, &faults);
     assert_int_equal(faults.count, 0);
     assert_int_equal(plan->unchanged_count, 0);
+    /* The move ended between the two looks. */
+    static const int32_t after[] = {1, 2, 4};
+    moving.replicas = (struct klamm_ids){after, 3};
+    cli_plan_check(plan, &ours, &view, &faults);
+    assert_int_equal(faults.count, 0);
     cli_plan_free(plan);
     cli_faults_deinit(&faults);
 }
