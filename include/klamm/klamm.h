@@ -314,6 +314,8 @@ struct klamm_arrival {
     int64_t since_ms;    /* since when the reason holds, milliseconds since 1970; 0 = unknown */
     int64_t lag_bytes;   /* -1 = unknown */
     int64_t lag_offsets; /* -1 = unknown */
+    bool
+        ignores_limits; /* both ends of its copy are brokers that obey neither a job's rate nor a pause */
 };
 
 /* A running move. */

@@ -76,6 +76,7 @@ void cli_disks_add(struct cli_disks *disks, int32_t broker_id, struct klamm_log_
     broker->dirs = dirs;
     for (int32_t d = 0; d < dirs->count; d++) {
         const struct klamm_log_dir *dir = &dirs->list[d];
+        broker->is_klamm |= dir->disk != 0;
         if (dir->code != 0) {
             broker->offline_count++;
             continue;

@@ -23,6 +23,7 @@ struct cli_disks_broker {
     int64_t total_bytes;         /* of the disks of its directories that are online; -1 = unknown */
     int64_t usable_bytes;        /* the same */
     int32_t offline_count;       /* log directories that are offline */
+    bool is_klamm;               /* it told its disks, as no other software does */
     char reason[128];            /* why it has not answered; "" = it has */
     struct klamm_log_dirs *dirs; /* NULL when it has not answered */
 };

@@ -154,6 +154,42 @@ static void warn_of_rate(struct cli_estimate *e, const struct cli_estimate_input
     }
 }
 
+/* It has answered, and is of another software. */
+static bool is_foreign(const struct cli_estimate_input *in, int32_t id)
+{
+    const struct cli_disks_broker *disk = cli_disks_find(in->disks, id);
+    return disk != NULL && disk->has_answered && !disk->is_klamm;
+}
+
+/* Limits hold where one end of a copy is a klamm broker. */
+static void warn_of_ignored_limits(struct cli_estimate *e, const struct cli_estimate_input *in,
+                                   const struct change *c)
+{
+    struct buf text;
+    const char *separator = "";
+    int32_t leader = c->now->leader_id;
+    if (!in->has_limits || leader < 0 || !is_foreign(in, leader)) {
+        return;
+    }
+    buf_init(&text);
+    buf_putf(&text, "%s-%" PRId32 ": no throttle or pause holds for its copy to broker ",
+             c->ref.topic, c->ref.partition);
+    for (int32_t i = 0; i < c->wanted.count; i++) {
+        int32_t id = c->wanted.list[i];
+        if (!cli_text_ids_has(c->origin, id) && is_foreign(in, id)) {
+            buf_putf(&text, "%s%" PRId32, separator, id);
+            separator = ",";
+        }
+    }
+    buf_putf(&text, ": like its leader, broker %" PRId32 ", that is an Apache Kafka broker",
+             leader);
+    if (separator[0] == '\0') {
+        buf_deinit(&text);
+    } else {
+        warn(e, &text);
+    }
+}
+
 static void add_leader(struct cli_estimate *e, const struct cli_estimate_input *in,
                        const struct change *c)
 {
@@ -195,6 +231,7 @@ static void add_copies(struct cli_estimate *e, const struct cli_estimate_input *
     }
     e->copy_count += copies;
     warn_of_rate(e, in, c, copies);
+    warn_of_ignored_limits(e, in, c);
 }
 
 static void add_removals(struct cli_estimate *e, const struct cli_estimate_input *in,

@@ -24,6 +24,7 @@ struct cli_estimate_input {
     int64_t elapsed_ms;              /* between the two */
     int64_t rate;                    /* bytes a second, each broker and direction; below 0 = none */
     bool is_one_at_a_time;           /* new replicas of a partition are brought over in turn */
+    bool has_limits; /* the controller has throttles and pauses: who ignores them is told */
 };
 
 struct cli_estimate_broker {

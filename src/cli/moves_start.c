@@ -355,7 +355,8 @@ int cli_moves_start_estimate(struct cli_moves_start *start)
                                            start->earlier.broker_count > 0 ? &start->earlier : NULL,
                                        .elapsed_ms = elapsed_ms,
                                        .rate = rate,
-                                       .is_one_at_a_time = run->options.is_one_at_a_time};
+                                       .is_one_at_a_time = run->options.is_one_at_a_time,
+                                       .has_limits = run->moves->is_klamm};
     start->estimate = cli_estimate_new(&input);
     if (!run->options.is_json) {
         cli_estimate_print(start->estimate, rate, run->terminal);

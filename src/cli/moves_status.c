@@ -124,7 +124,7 @@ static void put_row(struct cli_table *table, const struct cli_moves_row *row)
     cli_table_put(table, CLI_STYLE_PLAIN, "%.*s", SLICE_ARG(buf_slice(&text)));
     put_text_cell(table, row->job);
     buf_clear(&text);
-    cli_moves_row_put_reason(row, &text);
+    cli_moves_row_put_remarks(row, &text);
     cli_table_put(table, CLI_STYLE_PLAIN, "%.*s", SLICE_ARG(buf_slice(&text)));
     buf_deinit(&text);
 }
@@ -133,13 +133,21 @@ static void put_row(struct cli_table *table, const struct cli_moves_row *row)
 static void put_helps(const struct cli_moves_view *view, struct buf *out)
 {
     bool was_told[MOVES_REASON_COUNT] = {false};
+    bool has_free_one = false;
     for (int32_t i = 0; i < view->count; i++) {
         int8_t reason = view->rows[i].reason;
+        has_free_one |= view->rows[i].ignores_limits;
         bool is_known = reason > MOVES_REASON_NONE && reason < MOVES_REASON_COUNT;
         if (is_known && !was_told[reason] && moves_reason_help(reason)[0] != '\0') {
             was_told[reason] = true;
             buf_putf(out, "%s: %s\n", moves_reason_text(reason), moves_reason_help(reason));
         }
+    }
+    if (has_free_one) {
+        buf_put_str(
+            out, CLI_MOVES_IGNORES_LIMITS
+            ": Both ends of the copy are Apache Kafka brokers. `klamm reassign --throttle` sets "
+            "limits that they obey.\n");
     }
 }
 
@@ -218,9 +226,9 @@ void cli_moves_put_line(const struct cli_moves_row *row, struct buf *out)
     }
     buf_put_str(out, "  to ");
     cli_text_put_ids(out, row->target);
-    if (row->reason != MOVES_REASON_NONE) {
+    if (row->reason != MOVES_REASON_NONE || row->ignores_limits) {
         buf_put_str(out, "  ");
-        cli_moves_row_put_reason(row, out);
+        cli_moves_row_put_remarks(row, out);
     }
     buf_put_str(out, "\n");
 }
@@ -250,7 +258,7 @@ static void put_row_json(const struct cli_moves_row *row, struct buf *out)
     cli_text_put_json_ids(out, row->waits);
     buf_put_str(out, ",\"why\":");
     cli_text_put_json(out, text);
-    buf_put_str(out, "}");
+    buf_putf(out, ",\"ignores_limits\":%s}", row->ignores_limits ? "true" : "false");
     free(text);
 }
 

@@ -57,6 +57,9 @@ static struct klamm_ids waits_of(const struct klamm_move *move)
 
 static void put_details(const struct klamm_move *move, struct cli_moves_row *row)
 {
+    for (int32_t i = 0; i < move->arrival_count; i++) {
+        row->ignores_limits |= move->arrivals[i].ignores_limits;
+    }
     row->job = move->job;
     row->copied = move->bytes_copied;
     row->total = move->bytes_to_copy;
@@ -337,4 +340,13 @@ void cli_moves_row_put_reason(const struct cli_moves_row *row, struct buf *out)
         buf_put_str(out, ")");
     }
     put_since(row, out);
+}
+
+void cli_moves_row_put_remarks(const struct cli_moves_row *row, struct buf *out)
+{
+    cli_moves_row_put_reason(row, out);
+    if (row->ignores_limits) {
+        buf_putf(out, "%s%s", row->reason == MOVES_REASON_NONE ? "" : "; ",
+                 CLI_MOVES_IGNORES_LIMITS);
+    }
 }

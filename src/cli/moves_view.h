@@ -33,6 +33,8 @@ struct cli_moves_row {
     int64_t
         write_rate; /* bytes a second that are written, where it does not converge; -1 = unknown */
     int64_t limit;  /* bytes a second that the limit lets pass, ditto */
+    bool
+        ignores_limits; /* of an arriving replica at least: neither a throttle nor a pause holds it */
 };
 
 struct cli_moves_view {
@@ -75,3 +77,6 @@ const char *cli_moves_state_name(enum cli_moves_state state);
 /* Why it does not advance and since when: "waiting for broker 3, down since 2026-12-01 07:03:11 UTC"; ""
  * when it advances. */
 void cli_moves_row_put_reason(const struct cli_moves_row *row, struct buf *out);
+/* The same, and that limits do not hold, where they do not. */
+void cli_moves_row_put_remarks(const struct cli_moves_row *row, struct buf *out);
+#define CLI_MOVES_IGNORES_LIMITS "no throttle or pause holds"

@@ -62,7 +62,8 @@ static void put_details(
                                              .reason_code = details->adding[i].reason_error,
                                              .since_ms = MAX(details->adding[i].since_ms, 0),
                                              .lag_bytes = details->adding[i].lag_bytes,
-                                             .lag_offsets = details->adding[i].lag_offsets};
+                                             .lag_offsets = details->adding[i].lag_offsets,
+                                             .ignores_limits = details->adding[i].ignores_limits};
     }
     move->arrivals = arrivals;
     move->arrival_count = arrivals == NULL ? 0 : count;

@@ -141,6 +141,7 @@ void moves_progress_set(struct moves_progress *m, const struct ids *adding, int3
         m->leader = leader;
         m->leader_rate = (struct moves_rate){0};
         m->leader_log.write_rate = -1;
+        m->leader_log.knows_no_limits = false;
     }
     if (has_same_replicas(m, adding)) {
         return;
@@ -296,11 +297,11 @@ static struct moves_wait replica_wait(const struct moves_progress *m, const stru
         .down_since_ms = down_since_ms,
         .is_dir_offline = ids_has(facts->offline, r->broker),
         .has_leader = facts->has_leader,
-        .throttle_rate = facts->limit_rate,
+        .throttle_rate = r->ignores_limits ? -1 : facts->limit_rate,
         .write_rate = write_rate(m),
         .copy_rate = r->rate,
     };
-    about.is_throttled = facts->limit_rate > 0;
+    about.is_throttled = about.throttle_rate > 0;
     if (r->has_log) {
         about.is_disk_full = r->log.is_disk_full;
         about.is_dir_offline |= r->log.fetch_error == KERR_KAFKA_STORAGE_ERROR;
@@ -344,12 +345,15 @@ static void replica_step(struct moves_progress *m, struct moves_replica *r,
 {
     bool is_in_sync = ids_has(facts->isr, r->broker);
     bool is_alive = facts->down_since(facts->arg, r->broker) == 0;
-    r->rate = !is_alive || facts->is_paused ? 0 : moves_rate_get(&r->size_rate);
+    r->ignores_limits = !is_in_sync && r->has_log && r->log.knows_no_limits && m->has_leader_log &&
+                        m->leader_log.knows_no_limits;
+    bool is_held = facts->is_paused && !r->ignores_limits;
+    r->rate = !is_alive || is_held ? 0 : moves_rate_get(&r->size_rate);
     struct moves_wait wait = lasting(m, r, replica_wait(m, r, facts), facts);
     wait_note(m, &r->wait, &r->former, wait, facts);
     int64_t window_ms =
         r->size_rate.count == 0 ? 0 : r->size_rate.time_ms - r->size_rate.samples[0].time_ms;
-    if (is_alive && !facts->is_paused && window_ms < RATE_TOLD_MS) {
+    if (is_alive && !is_held && window_ms < RATE_TOLD_MS) {
         r->rate = -1;
     }
     r->state = replica_state(r, is_in_sync);

@@ -41,6 +41,7 @@ struct moves_log {
     int16_t fetch_error;   /* the protocol's code */
     bool is_throttled;
     bool is_disk_full;
+    bool knows_no_limits; /* its broker is of another software than klamm */
 };
 
 enum moves_replica_state {
@@ -67,6 +68,7 @@ struct moves_replica {
     int64_t rate;        /* bytes a second; -1 = unknown */
     int64_t lag_bytes;   /* behind the leader; -1 = unknown */
     int64_t lag_offsets; /* ditto */
+    bool ignores_limits; /* neither end of its copy obeys a job's rate, or a pause */
     /* Private. */
     bool has_log;
     struct moves_log log;

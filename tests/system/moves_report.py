@@ -41,7 +41,7 @@ def details(answer):
         broker = answer.take("i")
         found["adding"][broker] = fields(answer, state="b", lag_bytes="q", lag_offsets="q", reason="b", error="h",
                                          since_ms="q")
-        assert answer.tags() == []
+        found["adding"][broker]["ignores_limits"] = tagged(answer, {10000: lambda a: a.take("b") != 0}).get(10000, False)
     assert answer.tags() == []
     return found
 

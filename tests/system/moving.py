@@ -33,7 +33,10 @@ class MovingTest(ClusterTest):
 
     def move(self, topic, partition=0):
         """What is told of the move; None when there is none."""
-        return self.report().moves.get((topic, partition))
+        found = self.report().moves.get((topic, partition))
+        if found is not None:
+            self.assertNotIn(True, [arrival["ignores_limits"] for arrival in found["adding"].values()])
+        return found
 
     def wait_move(self, topic, what, condition):
         """The move, once condition(move) holds."""

@@ -266,7 +266,8 @@ log_of(const struct wire_describe_log_dirs_response_results_topics_partitions *p
                             .log_end = -1,
                             .write_rate = -1,
                             .throttle_rate = -1,
-                            .is_disk_full = !has_room};
+                            .is_disk_full = !has_room,
+                            .knows_no_limits = p->details == NULL};
     if (p->details != NULL) {
         log.log_end = p->details->log_end_offset;
         log.write_rate = p->details->write_rate;

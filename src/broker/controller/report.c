@@ -28,7 +28,8 @@ static bool arrivals_fill(const struct moves_progress *progress, details *to, st
                                   .lag_offsets = r->lag_offsets,
                                   .reason = (int8_t)r->wait.reason,
                                   .reason_error = r->wait.error,
-                                  .since_ms = r->wait.since_ms};
+                                  .since_ms = r->wait.since_ms,
+                                  .ignores_limits = r->ignores_limits};
     }
     return true;
 }

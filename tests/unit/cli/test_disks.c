@@ -34,8 +34,10 @@ static void sizes_are_found_and_room_is_summed(void **state)
     assert_int_equal(broker->total_bytes, 5000);
     assert_int_equal(broker->usable_bytes, 4000);
     assert_int_equal(broker->offline_count, 0);
+    assert_true(broker->is_klamm);
     broker = cli_disks_find(&disks, 6);
     assert_false(broker->has_answered);
+    assert_false(broker->is_klamm);
     assert_int_equal(broker->usable_bytes, -1);
     assert_true(strlen(broker->reason) > 0);
     assert_null(cli_disks_find(&disks, 7));

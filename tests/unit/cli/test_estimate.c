@@ -157,6 +157,39 @@ static void warnings_name_room_leaders_and_dead_targets(void **state)
 }
 
 /* S13: both numbers, before anything starts. */
+/* Where one end of a copy is a klamm broker, it holds. */
+static void copies_that_obey_no_limit_are_warned_of(void **state)
+{
+    (void)state;
+    struct sizes sizes;
+    sizes_init(&sizes, logs, 100000);
+    struct cli_plan *plan =
+        plan_of(PLAN(ENTRY("0", "[1,4,5]") "," ENTRY("1", "[3,2,1]") "," ENTRY("2", "[1,2,4]")));
+    struct cli_estimate_input input = {
+        .plan = plan, .cluster = &cluster, .topics = &topics, .disks = &sizes.disks, .rate = -1};
+    struct cli_estimate *e = cli_estimate_new(&input);
+    assert_int_equal(e->warning_count, 1); /* no leader */
+    cli_estimate_free(e);
+    input.has_limits = true;
+    e = cli_estimate_new(&input);
+    assert_int_equal(e->warning_count, 2);
+    assert_string_equal(e->warnings[0],
+                        "foo-0: no throttle or pause holds for its copy to broker 4,5: like its "
+                        "leader, broker 1, that is an Apache Kafka broker");
+    cli_estimate_free(e);
+    sizes.disks.brokers[3].is_klamm = true; /* broker 4 */
+    e = cli_estimate_new(&input);
+    assert_int_equal(e->warning_count, 2);
+    assert_non_null(strstr(e->warnings[0], "copy to broker 5: "));
+    cli_estimate_free(e);
+    sizes.disks.brokers[0].is_klamm = true; /* the leader */
+    e = cli_estimate_new(&input);
+    assert_int_equal(e->warning_count, 1);
+    cli_estimate_free(e);
+    cli_plan_free(plan);
+    sizes_deinit(&sizes);
+}
+
 static void writes_above_the_rate_are_warned_of(void **state)
 {
     (void)state;
@@ -325,6 +358,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(bytes_leaders_and_time_are_summed),
         cmocka_unit_test(warnings_name_room_leaders_and_dead_targets),
+        cmocka_unit_test(copies_that_obey_no_limit_are_warned_of),
         cmocka_unit_test(writes_above_the_rate_are_warned_of),
         cmocka_unit_test(running_moves_count_from_where_they_are),
         cmocka_unit_test(order_alone_copies_nothing),

@@ -79,6 +79,26 @@ static void s13_what_does_not_converge_has_its_numbers(void **state)
         x->out, "foo-0      waiting  4,5,6     0 B  3.0 kB  0  0 B/s    -  -    not converging");
 }
 
+/* A copy between two Kafka brokers under a klamm controller, whatever its job says. */
+static void who_ignores_limits_is_told(void **state)
+{
+    struct cli_fixture *x = *state;
+    start_three(x);
+    x->cluster->has_stock_brokers = true;
+    cli_run(x, cli_moves_run, STATUS);
+    assert_int_equal(x->exit_code, 0);
+    cli_expect_part(x->out, " 500 B/s  3 s  j1   no throttle or pause holds\n");
+    cli_expect_part(x->out, "down since 2023-11-14 22:13:20 UTC; no throttle or pause holds\n");
+    cli_expect_part(x->out, "  j1   paused\n"); /* it has not begun */
+    cli_expect_part(x->out, "no throttle or pause holds: Both ends of the copy are Apache Kafka "
+                            "brokers. `klamm reassign --throttle` sets limits that they obey.\n");
+    cli_run(x, cli_moves_run, STATUS " --json --partition foo-0");
+    cli_expect_part(x->out, "\"why\":\"\",\"ignores_limits\":true}");
+    x->cluster->has_stock_brokers = false;
+    cli_run(x, cli_moves_run, STATUS);
+    assert_null(strstr(x->out, "holds"));
+}
+
 static void filters_choose_rows(void **state)
 {
     struct cli_fixture *x = *state;
@@ -110,7 +130,7 @@ static void json_has_jobs_and_moves(void **state)
         "\"job\":null,\"target\":[1,2,4],\"bytes_copied\":370,\"bytes_to_copy\":1000,"
         "\"percent\":37,\"bytes_per_second\":0,\"eta_ms\":-1,\"reason\":2,\"reason_code\":0,"
         "\"since_ms\":1700000000000,\"waits_for\":[4],\"why\":\"waiting for broker 4, down since "
-        "2023-11-14 22:13:20 UTC\"}]}\n",
+        "2023-11-14 22:13:20 UTC\",\"ignores_limits\":false}]}\n",
         "");
 }
 
@@ -203,6 +223,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         CLI_TEST(table_tells_states_and_what_helps),
+        CLI_TEST(who_ignores_limits_is_told),
         CLI_TEST(filters_choose_rows),
         CLI_TEST(s13_what_does_not_converge_has_its_numbers),
         CLI_TEST(json_has_jobs_and_moves),

@@ -109,6 +109,23 @@ static void s13_writes_above_the_rate_are_warned_of(void **state)
     assert_string_equal(x->err, "");
 }
 
+/* Each move, whether a throttle is asked for or not: a pause would not hold either. */
+static void who_ignores_limits_is_warned_of(void **state)
+{
+    struct cli_fixture *x = *state;
+    x->cluster->has_stock_brokers = true;
+    cli_plan_file(x, PLAN);
+    cli_run(x, cli_moves_run, "submit @P --bootstrap-server @B --dry-run");
+    cli_expect(x, 0, ESTIMATE NO_LIMIT "\nDry run: nothing was changed.\n",
+               "warning: foo-0: no throttle or pause holds for its copy to broker 4: like its "
+               "leader, broker 1, that is an Apache Kafka broker\n"
+               "warning: foo-1: no throttle or pause holds for its copy to broker 4,5,6: like its "
+               "leader, broker 1, that is an Apache Kafka broker\n");
+    x->cluster->is_stock = true; /* nor are there any limits then */
+    cli_run(x, cli_moves_run, "submit @P --bootstrap-server @B --dry-run");
+    assert_null(strstr(x->err, "holds"));
+}
+
 static void operator_is_asked(void **state)
 {
     struct cli_fixture *x = *state;
@@ -239,6 +256,7 @@ int main(void)
         CLI_TEST(accepted_moves_are_counted),
         CLI_TEST(rate_is_sent_and_time_is_told),
         CLI_TEST(s13_writes_above_the_rate_are_warned_of),
+        CLI_TEST(who_ignores_limits_is_warned_of),
         CLI_TEST(operator_is_asked),
         CLI_TEST(the_way_back_is_from_before_the_first_step),
         CLI_TEST(rollback_file_is_never_replaced),

@@ -112,7 +112,8 @@ struct fake_cluster {
     struct fake_setting settings[FAKE_SETTINGS];
     struct wire_alter_partition_reassignments_request last_alter; /* numbers only */
     bool is_stock;                                                /* Apache Kafka: knows no tags */
-    bool queues;                                                  /* submitted moves wait */
+    bool has_stock_brokers;   /* klamm is the controller alone */
+    bool queues;              /* submitted moves wait */
     bool forgets_answers;     /* a submission is carried out, and its connection closed */
     int64_t write_rate;       /* what DescribeLogDirs tells of leaders ... */
     int64_t throttle_rate;    /* ... and of replicas that arrive; 0 = no limit */
@@ -554,7 +555,7 @@ static inline struct wire_describe_log_dirs_response_results_topics_partitions_d
 fake_log_details(struct fake_request *q, const struct fake_partition *p, bool is_arriving)
 {
     const struct wire_describe_log_dirs_request *m = q->body;
-    if (m->klamm_extensions != 1 || q->cluster->is_stock) {
+    if (m->klamm_extensions != 1 || q->cluster->is_stock || q->cluster->has_stock_brokers) {
         return NULL;
     }
     struct wire_describe_log_dirs_response_results_topics_partitions_details *details =
@@ -576,7 +577,7 @@ static inline void fake_log_dirs(struct fake_request *q)
     r.results[0].log_dir = slice_str("/data");
     r.results[0].total_bytes = 5000;
     r.results[0].usable_bytes = 4000;
-    r.results[0].disk = 77;
+    r.results[0].disk = f->has_stock_brokers ? 0 : 77;
     r.results[0].topics = fake_array(q, FAKE_TOPICS, sizeof *r.results[0].topics);
     for (int32_t t = 0; t < FAKE_TOPICS; t++) {
         if (f->topics[t].name[0] == '\0') {

@@ -199,6 +199,7 @@ fake_details(struct fake_request *q, const struct fake_partition *p)
         details->adding[i].state = p->is_paused ? 5 : 1;
         details->adding[i].lag_bytes = p->size - MIN(p->arrived, p->size);
         details->adding[i].lag_offsets = -1;
+        details->adding[i].ignores_limits = q->cluster->has_stock_brokers;
         details->adding[i].reason = i == 0 ? p->reason : 0;
     }
     return details;

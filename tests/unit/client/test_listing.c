@@ -55,6 +55,11 @@ static void move_has_its_details(void **state)
     assert_int_equal(move->arrivals[0].lag_bytes, 750);
     assert_int_equal(move->arrivals[0].lag_offsets, -1);
     assert_int_equal(move->arrivals[2].reason, 0);
+    assert_false(move->arrivals[0].ignores_limits);
+    klamm_moves_free(moves);
+    x->cluster->has_stock_brokers = true;
+    assert_int_equal(klamm_list_moves(x->client, NULL, &moves, &x->err), 0);
+    assert_true(moves->list[0].arrivals[0].ignores_limits);
     klamm_moves_free(moves);
 }
 

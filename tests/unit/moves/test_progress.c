@@ -456,6 +456,45 @@ static void a_limit_at_either_end_counts(void **state)
     bench_deinit(&b);
 }
 
+/* Two brokers of another software: the copy goes on whatever the job's rate is, paused or not. */
+static void a_copy_that_obeys_no_limit_is_told(void **state)
+{
+    (void)state;
+    struct bench b;
+    bench_init(&b);
+    b.facts.limit_rate = 1000;
+    struct moves_log leader = log_of(10 * MB);
+    struct moves_log target = log_of(0);
+    leader.knows_no_limits = true;
+    for (int64_t s = 0; s <= 30; s++) {
+        leader.size += 2000;
+        target.size += 5000;
+        target.knows_no_limits = s > 0; /* nothing is said on the word of one end */
+        moves_progress_heard(&b.progress, 1, &leader, s * 1000);
+        moves_progress_heard(&b.progress, 3, &target, s * 1000);
+        step(&b, s * 1000);
+        moves_progress_heard(&b.progress, 1, &leader, s * 1000);
+        step(&b, s * 1000);
+        assert_int_equal(b.progress.replicas[0].ignores_limits, s > 0);
+    }
+    assert_int_equal(b.progress.wait.reason, MOVES_REASON_NONE);
+    b.facts.is_paused = true;
+    step(&b, 30000);
+    assert_int_equal(b.progress.wait.reason, MOVES_REASON_PAUSED);
+    assert_in_range(b.progress.rate, 4900, 5100);
+    b.leader = 2; /* which may be klamm's */
+    step(&b, 31000);
+    assert_false(b.progress.replicas[0].ignores_limits);
+    assert_int_equal(b.progress.rate, 0);
+    b.leader = 1;
+    step(&b, 31000);
+    moves_progress_heard(&b.progress, 1, &leader, 31000);
+    set(&b.isr, 1, 3);
+    step(&b, 32000);
+    assert_false(b.progress.replicas[0].ignores_limits);
+    bench_deinit(&b);
+}
+
 /* Much is written in a short time, and the mean of the last seconds is above the limit for a while. */
 static void a_burst_is_no_reason(void **state)
 {
@@ -640,6 +679,7 @@ int main(void)
         cmocka_unit_test(a_replica_that_stays_and_lags_is_told_last),
         cmocka_unit_test(what_the_target_tells_becomes_the_reason),
         cmocka_unit_test(a_limit_at_either_end_counts),
+        cmocka_unit_test(a_copy_that_obeys_no_limit_is_told),
         cmocka_unit_test(a_burst_is_no_reason),
         cmocka_unit_test(what_was_waited_for_holds_on),
         cmocka_unit_test(what_is_not_found_again_is_over),

@@ -42,6 +42,7 @@ struct cluster_broker {
     int16_t dirs_version_max; /* of DescribeLogDirs; -1 = it does not serve it */
     int16_t dirs_error;       /* at the top, version 3 and later */
     int64_t dirs_size;        /* of each log that is asked for */
+    bool dirs_has_details;    /* as a klamm broker tells them */
     int64_t dirs_usable;      /* bytes left on its disk */
     int32_t dirs_asked_max;   /* partitions that were named in one request */
     int32_t dirs_count;       /* requests */
@@ -197,6 +198,15 @@ static inline void told_versions(const struct cluster_broker *b, struct buf *ans
     wire_api_versions_response_encode(&out, answer, 0);
 }
 
+static inline struct wire_describe_log_dirs_response_results_topics_partitions_details *
+told_details(struct arena *a)
+{
+    struct wire_describe_log_dirs_response_results_topics_partitions_details *details =
+        arena_alloc(a, sizeof *details);
+    wire_describe_log_dirs_response_results_topics_partitions_details_init(details);
+    return details;
+}
+
 /* Every partition that is asked for has one log, in one directory. */
 static inline void told_dirs(struct cluster_broker *b, struct reader *r, int16_t version,
                              struct arena *a, struct buf *answer)
@@ -222,6 +232,9 @@ static inline void told_dirs(struct cluster_broker *b, struct reader *r, int16_t
         for (int32_t k = 0; k < m.topics[i].partitions_count; k++) {
             dir.topics[i].partitions[k].partition_index = m.topics[i].partitions[k];
             dir.topics[i].partitions[k].partition_size = b->dirs_size;
+            if (b->dirs_has_details) {
+                dir.topics[i].partitions[k].details = told_details(a);
+            }
         }
     }
     b->dirs_count++;

@@ -34,6 +34,26 @@ static void bytes_are_told_while_it_copies(void **state)
     moving_end(&m);
 }
 
+/* Known by the details that other software does not tell; one end that tells them is enough. */
+static void a_copy_between_brokers_without_limits_is_told(void **state)
+{
+    (void)state;
+    struct moving m;
+    moving_start(&m, 4, 39);
+    m.k->brokers[m.leader].dirs_size = 1000;
+    assert_false(moving_look(&m)->adding[0].ignores_limits); /* before anything was heard */
+    cluster_run(m.k, 3000);
+    assert_true(moving_look(&m)->adding[0].ignores_limits);
+    m.k->brokers[m.target].dirs_has_details = true;
+    cluster_run(m.k, 3000);
+    assert_false(moving_look(&m)->adding[0].ignores_limits);
+    m.k->brokers[m.target].dirs_has_details = false;
+    m.k->brokers[m.leader].dirs_has_details = true;
+    cluster_run(m.k, 3000);
+    assert_false(moving_look(&m)->adding[0].ignores_limits);
+    moving_end(&m);
+}
+
 /* Only brokers that have a part in it are asked, and only while it runs. */
 static void who_has_no_part_is_not_asked(void **state)
 {
@@ -209,6 +229,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(bytes_are_told_while_it_copies),
+        cmocka_unit_test(a_copy_between_brokers_without_limits_is_told),
         cmocka_unit_test(who_has_no_part_is_not_asked),
         cmocka_unit_test(a_replica_that_stays_is_asked_when_it_falls_behind),
         cmocka_unit_test(s15_a_dead_target_is_told_within_seconds),
