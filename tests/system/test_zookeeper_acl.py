@@ -100,7 +100,10 @@ class Acl(ServerTest):
             self.assertEqual(self.ask("create", "/brokers/topics/closed" + path, value, session="owner"), "ok 0")
         controller = self.controller()
         controller.wait_log(self.alone("closed-0") + "/brokers/topics/closed/partitions/0: refused")
-        self.cluster.admin("topics", "delete", "closed")
+        refused = self.cluster.admin("topics", "delete", "closed", check=False)
+        self.assertEqual((refused.returncode, refused.stderr.strip()),
+                         (1, "klamm: topic closed: the nodes of a topic cannot be removed: "
+                             "/brokers/topics/closed/partitions/0: refused"))
         controller.wait_log(self.alone("topic closed") + "the nodes of a topic cannot be removed: /brokers/topics/closed")
         self.create("open", [1, 2])
         self.open_to_all("/brokers/topics/closed", "/brokers/topics/closed/partitions")
