@@ -8,7 +8,7 @@ import subprocess
 import interop
 import protocol
 import zookeeper
-from servers import ServerTest, free_ports
+from servers import SESSION_MS, ServerTest, free_ports
 from support import DEADLINE_SECONDS, Writer, wait_until
 
 LINES = ["line %06d %s" % (i, "payload " * 25) for i in range(10000)]  # 2 MB
@@ -30,7 +30,7 @@ class KafkaBroker:
             for key, value in {
                     "broker.id": KAFKA, "zookeeper.connect": connect, "listeners": "PLAINTEXT://" + self.address,
                     "log.dirs": os.path.join(self.directory, "data"), "inter.broker.protocol.version": level,
-                    "zookeeper.session.timeout.ms": 6000, "auto.leader.rebalance.enable": "false",
+                    "zookeeper.session.timeout.ms": SESSION_MS, "auto.leader.rebalance.enable": "false",
                     "controlled.shutdown.retry.backoff.ms": 500, "replica.fetch.backoff.ms": 200,
                     "file.delete.delay.ms": 500, "auto.create.topics.enable": "false",
                     "offsets.topic.replication.factor": 1}.items():
@@ -160,6 +160,7 @@ class Mixed:
         self.create_everywhere(topic, [KAFKA, 1, 2])
         self.produce(topic, LINES[:1000])
         self.kafka.end(signal.SIGKILL)
+        self.cluster.end_sessions(KAFKA)
         wait_until("one of ours to lead", lambda: self.partitions(topic)[0]["leader"] in (1, 2))
         self.produce(topic, LINES[1000:2000])
         self.start_kafka()
@@ -170,7 +171,7 @@ class Mixed:
         self.cluster.admin("leader-election", "--election-type", "preferred", "--topic", topic, "--partition", "0")
         wait_until("Kafka to lead again", lambda: self.partitions(topic)[0]["leader"] == KAFKA)
         for broker in (1, 2):
-            self.cluster.servers[broker].kill()
+            self.cluster.kill(broker)
             self.produce(topic, LINES[broker * 1000 + 1000:broker * 1000 + 2000])
             self.cluster.servers[broker].start()
             self.cluster.servers[broker].wait_ready()

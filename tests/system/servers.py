@@ -17,7 +17,7 @@ from zookeeper_sessions import Driver
 
 KLAMM = os.path.join(BUILD, "klamm")
 CHROOT = "/cluster1"
-SESSION_MS = 3000
+SESSION_MS = 60000  # no session ends because a machine is slow: tests end those of brokers that are dead or hang
 
 SETTINGS = {
     "zookeeper.session.timeout.ms": SESSION_MS,
@@ -150,7 +150,7 @@ class ServerCluster:
             for server in self.servers.values():
                 server.wait_ready()
             self.sessions = Driver()
-            self.sessions.open("reader", self.connect, timeout_ms=30000)
+            self.sessions.open("reader", self.connect, timeout_ms=SESSION_MS)
         except BaseException:
             self.stop()
             raise
@@ -160,11 +160,14 @@ class ServerCluster:
         server.fault_dir = self.fault_dir
         return server
 
+    def running(self):
+        """{id: server} of those that can answer."""
+        return {broker: server for broker, server in self.servers.items()
+                if server.process is not None and not server.is_paused}
+
     @property
     def bootstrap(self):
-        """Of those that answer: asking a paused one first would outlast its session."""
-        return ",".join(server.address for server in self.servers.values()
-                        if server.process is not None and not server.is_paused)
+        return ",".join(server.address for server in self.running().values())
 
     def admin(self, command, *arguments, check=True):
         result = subprocess.run([KLAMM, command, *arguments, "--bootstrap-server", self.bootstrap],
@@ -204,11 +207,22 @@ class ServerCluster:
 
     def wait_acquainted(self):
         """Every broker that runs knows every other one that does: the controller tells them one after the other."""
-        running = {broker: server for broker, server in self.servers.items()
-                   if server.process is not None and not server.is_paused}
+        running = self.running()
         for broker, server in running.items():
             wait_until("broker %d to know %s" % (broker, sorted(running)),
                        lambda address=server.address: running.keys() <= protocol.brokers(address))
+
+    def kill(self, broker):
+        """kill -9, and as much later as sessions last: nobody waits for that."""
+        self.servers[broker].kill()
+        self.end_sessions(broker)
+
+    def end_sessions(self, broker):
+        """Those of a broker that is dead or hangs: it is no longer registered, and no controller."""
+        paths = ["/brokers/ids/%d" % broker] + ["/controller"] * (self.controller() == broker)
+        for answer in [self.ask("owner", path) for path in paths]:
+            if answer.startswith("ok "):
+                self.zookeeper.end_session(int(answer.split()[1], 16))
 
     def logs(self):
         return "\n".join("---- %s\n%s" % (server.name, server.log()[-3000:]) for server in self.servers.values())
@@ -239,6 +253,21 @@ class ServerTest(ClusterTest):
         zookeeper.require()
         cls.cluster = ServerCluster(cls.brokers, **cls.settings)
 
+    def create(self, topic, *rows):
+        super().create(topic, *rows)
+        self.wait_known(topic, len(rows))
+
+    def wait_known(self, topic, count):
+        """Every broker that runs tells the leaders of so many partitions: the controller tells them one after the other."""
+        def is_known(address):
+            try:
+                code, found = protocol.metadata(address, topic)
+            except OSError:  # it has just been started
+                return False
+            return code == 0 and len(found) == count and all(row[0] >= 0 for row in found.values())
+        for broker, server in self.cluster.running().items():
+            wait_until("broker %d to know %s" % (broker, topic), lambda at=server.address: is_known(at))
+
     def report(self):
         """What the controller tells of moves to those who ask for more."""
         def look():
@@ -265,12 +294,12 @@ class ServerTest(ClusterTest):
     def kill_active(self):
         """kill -9 of the controller; returns its id when there is another one."""
         killed = self.active()
-        self.cluster.servers[killed].kill()
+        self.cluster.kill(killed)
         wait_until("another controller", lambda: self.cluster.controller() not in (None, killed))
         return killed
 
     def hold(self, *brokers):
-        """They stay registered for a session time-out but do nothing, so that moves to them wait. None of them is the
+        """They stay registered but do nothing, so that moves to them wait. None of them is the
         controller: one that hangs would not answer, and nobody could take over before its session ends."""
         while self.active() in brokers:
             killed = self.kill_active()

@@ -28,7 +28,7 @@ class Failover(ServerTest):
         self.hold(4)
         self.execute("row41", [1, 2, 4])
         epoch = self.state("row41")["leader_epoch"]
-        self.cluster.servers[4].kill()
+        self.cluster.kill(4)
         wait_until("broker 4 gone", lambda: self.cluster.znode("/brokers/ids/4") is None)
         self.assertEqual(len(self.listed("row41")), 1)
         self.assertEqual(self.state("row41")["leader_epoch"], epoch)
@@ -51,7 +51,7 @@ class Failover(ServerTest):
         kept = self.cluster.znode("/klamm/moves/old:0")["config"]["0"]
         self.assertEqual(kept.split()[0], str(started))
         self.assertIn(" by User:ANONYMOUS\n", kept)
-        self.cluster.servers[controller].kill()
+        self.cluster.kill(controller)
         wait_until("another controller", lambda: self.cluster.controller() not in (None, controller))
         move = self.report().moves["old", 0]
         self.assertEqual((move["started_ms"], move["submitted_by"]), (started, "User:ANONYMOUS"))
@@ -66,7 +66,7 @@ class Failover(ServerTest):
         self.produce("row42", LINES)
         self.hold(4, 5)
         self.execute("row42", [4, 5, 2])
-        self.cluster.servers[1].kill()
+        self.cluster.kill(1)
         wait_until("another leader", lambda: self.state("row42")["leader"] in (2, 3))
         self.cluster.servers[4].resume()
         self.cluster.servers[5].resume()
@@ -74,12 +74,12 @@ class Failover(ServerTest):
         self.cluster.servers[1].start()
         self.wait_isr("row42", [4, 5, 2])
         self.assertEqual(self.consume("row42"), LINES)
-        wait_until("old replicas gone", lambda: self.folders("row42") == {2, 4, 5})
+        wait_until("old replicas gone", lambda: self.folders("row42") == {2, 4, 5}, STRAY_SECONDS)
 
     def test_row_43_origin_that_is_down_at_the_end_keeps_no_replica(self):
         self.create("row43", [1, 2, 3])
         self.produce("row43", LINES)
-        self.cluster.servers[3].kill()
+        self.cluster.kill(3)
         wait_until("broker 3 out of sync", lambda: self.isr("row43") == [[1, 2]])
         self.execute("row43", [1, 2, 4])
         self.wait_idle("row43")
@@ -100,7 +100,7 @@ class Failover(ServerTest):
         plan = self.plan("left-by-cancel", [3, 4])
         self.reassign("--execute", plan)
         self.wait_isr("left-by-cancel", [1, 2, 3])
-        self.cluster.servers[3].kill()
+        self.cluster.kill(3)
         wait_until("broker 3 gone", lambda: self.cluster.znode("/brokers/ids/3") is None)
         self.reassign("--cancel", plan)
         self.cluster.servers[4].resume()
@@ -111,8 +111,7 @@ class Failover(ServerTest):
         self.assertEqual(self.folders("recreated"), {3})
         self.create("recreated", [1])
         self.produce("recreated", LINES[:10])
-        self.cluster.servers[3].start()
-        self.cluster.servers[3].wait_ready()
+        self.cluster.wait_all_ready()
         self.execute("recreated", [3])  # it has an old log of that name, which is not taken for this one
         wait_until("the stray set aside", lambda: self.folders("left-by-cancel") == {1, 2}, STRAY_SECONDS)
         self.wait_idle("recreated")
@@ -156,11 +155,12 @@ class Failover(ServerTest):
         old = self.active()
         epoch = int(self.cluster.ask("get", "/controller_epoch").split()[2])
         self.cluster.servers[old].pause()
+        self.cluster.end_sessions(old)
         wait_until("another controller", lambda: self.cluster.controller() not in (None, old))
         others = [broker for broker in self.cluster.servers if broker != old]
         self.create("row47", others[:3])
         self.cluster.servers[old].resume()
-        wait_until("broker %d registered again" % old, lambda: self.cluster.znode("/brokers/ids/%d" % old))
+        self.cluster.wait_all_ready()
         self.execute("row47", [old, others[0], others[1]])
         self.wait_idle("row47")
         self.wait_isr("row47", [old, others[0], others[1]])
@@ -190,21 +190,23 @@ class Failover(ServerTest):
         self.assertEqual(self.consume("row47-guarded"), LINES)
 
     def test_row_48_a_change_of_the_isr_by_somebody_else_is_not_lost(self):
-        self.create("row48", [1, 2, 3])
+        active = self.active()
+        first, second, third, target = [broker for broker in self.cluster.servers if broker != active]
+        self.create("row48", [first, second, third])
         self.produce("row48", LINES)
-        self.hold(3, 4)  # 3 cannot come back into the set by itself
+        self.hold(third, target)  # the third cannot come back into the set by itself
         before = self.state("row48")
-        self.assertEqual(before["isr"], [1, 2, 3])
-        changed = json.dumps({**before, "isr": [1, 2]}, separators=(",", ":"))
+        self.assertEqual(before["isr"], [first, second, third])
+        changed = json.dumps({**before, "isr": [first, second]}, separators=(",", ":"))
         path = "/brokers/topics/row48/partitions/0/state"
         self.assertRegex(self.cluster.sessions.ask("set", "reader", "row48", path, changed, -1), "^ok ")
-        self.execute("row48", [1, 2, 4])
-        self.assertEqual(self.state("row48")["isr"], [1, 2])
+        self.execute("row48", [first, second, target])
+        self.assertEqual(self.state("row48")["isr"], [first, second])
         self.assertGreater(self.state("row48")["leader_epoch"], before["leader_epoch"])
-        self.cluster.servers[3].resume()
-        self.cluster.servers[4].resume()
+        self.cluster.servers[third].resume()
+        self.cluster.servers[target].resume()
         self.wait_idle("row48")
-        self.wait_isr("row48", [1, 2, 4])
+        self.wait_isr("row48", [first, second, target])
         self.assertEqual(self.consume("row48"), LINES)
 
     def break_directory(self, broker, topic):
@@ -215,14 +217,14 @@ class Failover(ServerTest):
         os.rename(path, path + "-away")
         with open(path, "w", encoding="utf-8"):
             pass
-        self.addCleanup(self.mend_directory, server, path)
+        self.addCleanup(self.mend_directory, broker, path)
         for partition in broken:
             self.produce(topic, LINES, "-p", str(partition))
         server.wait_log("WARN  log directory %s is offline" % path)
         return broken
 
-    def mend_directory(self, server, path):
-        server.kill()
+    def mend_directory(self, broker, path):
+        self.cluster.kill(broker)
         os.unlink(path)
         os.rename(path + "-away", path)
 
@@ -252,9 +254,9 @@ class Failover(ServerTest):
         self.execute("row50", *rows)
         self.wait_idle("row50")
         for partition in broken:
-            self.assertEqual(sorted(self.isr("row50")[partition]), [1, 2, 3])
+            wait_until("the new in-sync set", lambda p=partition: sorted(self.isr("row50")[p]) == [1, 2, 3])
             self.assertEqual(self.consume("row50", "-p", str(partition)), LINES + LINES)
-        self.assertEqual(self.listed("row50"), [])
+        wait_until("an empty list", lambda: self.listed("row50") == [])
 
     def test_row_53_a_topic_that_moves_cannot_grow(self):
         self.create("row53-moving", [1, 2, 3])
@@ -268,7 +270,7 @@ class Failover(ServerTest):
         self.cluster.servers[4].resume()
         self.wait_idle("row53-moving")
         self.assertEqual(protocol.create_partitions(address, {"row53-moving": 2}), {"row53-moving": 0})
-        wait_until("a leader", lambda: len(self.partitions("row53-moving")) == 2)
+        self.wait_known("row53-moving", 2)
         self.assertEqual(self.partitions("row53-moving")[0]["replicas"], [1, 2, 4])
 
     def test_row_56_broker_in_controlled_shutdown_is_no_member(self):
@@ -276,6 +278,7 @@ class Failover(ServerTest):
             self.cluster.servers[broker].stop()
             self.cluster.servers[broker].start()
             self.cluster.servers[broker].wait_ready()
+        self.cluster.wait_acquainted()
         self.create("row56-asked", [1, 2, 3])
         self.produce("row56-asked", LINES)
         self.wait_isr("row56-asked", [1, 2, 3])
@@ -291,7 +294,7 @@ class Failover(ServerTest):
         self.assertEqual(protocol.alter_partition(controller, 2, proposal), 107)
         self.assertEqual(protocol.alter_partition(controller, 1, proposal._replace(topic="row56-asked")), 55)
         self.assertEqual(sorted(self.state("row56-asked")["isr"]), staying)
-        self.cluster.servers[leaving].kill()
+        self.cluster.kill(leaving)
         self.cluster.servers[leaving].start()
         self.wait_isr("row56-asked", [1, 2, 3])
         self.assertEqual(self.consume("row56-asked"), LINES)
@@ -309,7 +312,7 @@ class Failover(ServerTest):
         self.cluster.servers[4].resume()
         wait_until("the znode gone", lambda: self.cluster.znode("/brokers/topics/row52") is None)
         wait_until("the files gone", lambda: self.folders("row52") == set())
-        self.assertEqual(self.listed("row52"), [])
+        wait_until("an empty list", lambda: self.listed("row52") == [])
 
     def test_row_54_preferred_leader_that_is_not_in_sync_is_refused(self):
         self.create("row54", [1, 2])
@@ -366,7 +369,7 @@ class Rebalance(ServerTest):
         self.hold(4)
         self.execute("row55", [4, 3])
         moving = self.cluster.znode("/brokers/topics/row55")
-        self.cluster.servers[1].kill()
+        self.cluster.kill(1)
         wait_until("other leaders", lambda: all(self.state("row55-idle", p)["leader"] in (2, 3) for p in (0, 1)))
         self.cluster.servers[1].start()
         wait_until("the preferred leaders", lambda: all(self.state("row55-idle", p)["leader"] == 1 for p in (0, 1)))

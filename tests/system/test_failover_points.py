@@ -61,6 +61,7 @@ class FaultPoints(ServerTest):
                 for p, adding in node["adding_replicas"].items()]
 
     def wait_successor(self):
+        self.cluster.end_sessions(self.controller)
         wait_until("another controller", lambda: self.cluster.controller() not in (None, self.controller))
 
     def assert_whole(self, topic, *replicas):
@@ -142,7 +143,7 @@ class FaultPoints(ServerTest):
         self.alter_until("before-B3", "--execute", self.plan("row51", [first, second]))
         before = self.stored("row51")
         for broker in (first, second):
-            self.cluster.servers[broker].kill()
+            self.cluster.kill(broker)
         for broker in (first, second):
             wait_until("broker %d gone" % broker, lambda path="/brokers/ids/%d" % broker: self.cluster.znode(path) is None)
         self.wait_successor()

@@ -168,12 +168,13 @@ class Acl(ServerTest):
             killed = self.kill_active()
             self.cluster.servers[killed].start()
             self.cluster.servers[killed].wait_ready()
+        self.cluster.wait_acquainted()
         self.create("guarded", [2, 3])
         self.assertEqual(self.kill_active(), 1)
         controller = self.controller()
         self.execute("old", [3, 2])
         self.wait_idle("old")
-        self.cluster.servers[5 - self.active()].kill()  # of 2 and 3 the one that is not the controller
+        self.cluster.kill(5 - self.active())  # of 2 and 3 the one that is not the controller
         controller.wait_log(self.alone("guarded-0") + "/brokers/topics/guarded/partitions/0/state: refused")
         wait_until("a leader of the other topic", lambda: self.state("old")["leader"] == self.active())
         # The order of docs/operations.md: everybody authenticates, and nobody is kept out any more.

@@ -86,7 +86,7 @@ class ZooKeeperCluster(RecordsTest):
         self.cluster.servers[others[2]].pause()
         self.execute("survivor", [others[2], others[0], others[1]])
         before = self.cluster.znode("/brokers/topics/survivor")
-        self.cluster.servers[active].kill()
+        self.cluster.kill(active)
         wait_until("another controller", lambda: self.cluster.controller() not in (None, active))
         self.assertEqual(self.cluster.znode("/brokers/topics/survivor"), before)
         self.cluster.servers[others[2]].resume()
@@ -112,11 +112,12 @@ class ZooKeeperCluster(RecordsTest):
     def test_killed_broker_comes_back_before_its_session_expired(self):
         self.create("killed", [2, 3, 4])
         self.produce("killed", LINES)
-        self.cluster.servers[2].kill()
-        self.cluster.servers[2].start()
-        self.cluster.servers[2].wait_ready()
-        self.assertIn("broker id 2 is registered by %s; waiting" % self.cluster.servers[2].address,
-                      self.cluster.servers[2].log())
+        server = self.cluster.servers[2]
+        server.kill()
+        server.start()
+        server.wait_log("broker id 2 is registered by %s; waiting" % server.address)
+        self.cluster.end_sessions(2)
+        server.wait_ready()
         self.wait_isr("killed", [2, 3, 4])
         self.assertEqual(self.consume("killed"), LINES)
 
@@ -135,7 +136,7 @@ class ZooKeeperCluster(RecordsTest):
         self.assertEqual(self.consume("outage"), LINES)
 
     def test_second_broker_with_the_same_id_is_refused(self):
-        twin = self.cluster.new_server("twin", **{"broker.id": 3})
+        twin = self.cluster.new_server("twin", **{"broker.id": 3, "zookeeper.session.timeout.ms": 3000})
         self.addCleanup(twin.close)
         epoch = self.cluster.ask("get", "/brokers/ids/3")
         twin.start()
@@ -224,7 +225,7 @@ class ZooKeeperCluster(RecordsTest):
         others = [broker for broker in self.cluster.servers if broker != active]
         self.assertEqual(sessions.ask("create", "reader", "break", "/brokers/topics/broken", "not-json"), "ok 0")
         self.addCleanup(sessions.ask, "delete", "reader", "mend", "/brokers/topics/broken", -1)
-        self.cluster.servers[active].kill()
+        self.cluster.kill(active)
         successor = wait_until("another controller", lambda: self.cluster.controller() not in (None, active)
                                and self.cluster.controller())
         self.cluster.servers[successor].wait_log("WARN  controller: topic broken is left out: ")
@@ -241,6 +242,7 @@ class ZooKeeperCluster(RecordsTest):
         self.addCleanup(self.cluster.zookeeper.resume)
         self.assertEqual(server.stop(), 0)
         self.cluster.zookeeper.resume()
+        self.cluster.end_sessions(90)
         server.start()
         server.wait_ready()
         server.pause()

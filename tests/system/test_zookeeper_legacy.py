@@ -53,7 +53,7 @@ class ZooKeeperLegacy(ServerTest):
         return {move["partition"]: move["replicas"] for move in moves["reassignments"] if move["topic"] == topic}
 
     def bring_down(self, broker):
-        self.cluster.servers[broker].kill()
+        self.cluster.kill(broker)
         wait_until("broker %d gone" % broker, lambda: self.cluster.znode("/brokers/ids/%d" % broker) is None)
 
     def controller_log(self):
@@ -84,6 +84,7 @@ class ZooKeeperLegacy(ServerTest):
         epoch = self.state("row46")["leader_epoch"]
         self.cluster.servers[self.first].kill()
         self.ask_for(("row46", 0, [a, b]))  # nobody is there to see it
+        self.cluster.end_sessions(self.first)
         self.wait_done()
         self.assertEqual(self.stored("row46"), {"0": [a, b]})
         self.assertEqual(self.state("row46")["leader_epoch"], epoch + 1)
@@ -113,6 +114,7 @@ class ZooKeeperLegacy(ServerTest):
         self.wait_ended(path)
         self.assertEqual(self.stored("row46-killed"), {"0": [a, target]})
         self.assertEqual(self.asked_for(), [("row46-killed", 0, [a, target])])
+        self.cluster.end_sessions(self.first)
         self.wait_done()
         self.assertEqual(self.stored("row46-killed"), {"0": [a, target]})
         wait_until("no other copies", lambda: self.folders("row46-killed") == {a, target})
@@ -135,6 +137,7 @@ class ZooKeeperLegacy(ServerTest):
         self.wait_ended(path)
         self.assertIsNone(self.asked_for())
         asker.kill()  # it was answered by nobody, and does not ask again
+        self.cluster.end_sessions(self.first)
         self.cluster.servers[self.first].start()
         self.cluster.servers[target].start()
         self.wait_idle("row58-killed")
@@ -195,6 +198,7 @@ class ZooKeeperLegacy(ServerTest):
         self.execute("row60", [c, b])
         self.cluster.servers[self.first].kill()
         self.ask_for(("row60", 0, [b, a]))
+        self.cluster.end_sessions(self.first)
         self.cluster.servers[c].resume()
         self.wait_done()
         self.assertEqual(self.stored("row60"), {"0": [b, a]})

@@ -53,7 +53,7 @@ class TwoListeners(ServerTest):
     def test_a_killed_controller_is_followed_by_another(self):
         self.create("served", [1, 2, 3])
         active = self.cluster.controller()
-        self.cluster.servers[active].kill()
+        self.cluster.kill(active)
         self.produce("served", LINES)
         self.cluster.servers[active].start()
         self.wait_isr("served", [1, 2, 3])

@@ -40,7 +40,7 @@ class Stopping(ReasonsTest):
     """Sessions outlast what a test stops, so that nobody takes a stopped broker for a dead one."""
 
     brokers = 4
-    settings = {"zookeeper.session.timeout.ms": 60000, "replica.lag.time.max.ms": 60000}
+    settings = {"zookeeper.session.timeout.ms": 180000, "replica.lag.time.max.ms": 180000}
 
     def test_a_new_leader_that_does_not_answer_keeps_old_replicas(self):
         """[a,b] -> [c,d]: c is in sync and is stopped, then d joins; c is to lead, and nobody hears that it does."""
@@ -111,15 +111,15 @@ class Elections(ReasonsTest):
         self.create("running", [a])  # it has the only slot: what moves to a dead broker takes none
         for topic in ("down", "held", "queued", "running"):
             self.produce(topic, LINES[:4000], *SMALL)
-        self.submit("running", {"running": [b]}, "--throttle", "40000")
-        self.submit("down", {"down": [target]}, "--throttle", "100000")
-        self.submit("held", {"held": [b]}, "--throttle", "100000")
+        self.submit("running", {"running": [b]}, "--throttle", "10000")
+        self.submit("down", {"down": [target]}, "--throttle", "20000")
+        self.submit("held", {"held": [b]}, "--throttle", "20000")
         self.cluster.admin("moves", "pause", "--job", "held")
         self.cluster.admin("moves", "limits", "--per-cluster", "1")
         self.addCleanup(self.cluster.admin, "moves", "limits", "--per-cluster", "none")
         self.submit("queued", {"queued": [b]})
         wait_until("the first bytes", lambda: self.report().moves["down", 0]["copied"] > 0)
-        self.cluster.servers[target].kill()
+        self.cluster.kill(target)
         before = {"down": self.wait_reason("down", TARGET_DOWN), "held": self.wait_reason("held", PAUSED)}
         waits = self.report().queued["queued", 0]
         self.assertEqual(waits["reason"], SLOT)
@@ -159,7 +159,7 @@ class Elections(ReasonsTest):
             words = node["config"]["0"].split() if node else []
             return [int(re.split("[:@]", word)[1]) for word in words if word.startswith("%d:" % target)]
         wait_until("5 MB", lambda: max(kept(), default=0) >= 5 * MB)
-        self.cluster.servers[target].kill()
+        self.cluster.kill(target)
         least = kept()[0]
         move = wait_until("the size of the leader's log", lambda: [
             m for m in [self.wait_reason("own", TARGET_DOWN)] if m["to_copy"] > m["copied"]])[0]

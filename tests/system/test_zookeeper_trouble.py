@@ -7,13 +7,13 @@ import unittest
 
 import protocol
 import zookeeper
-from servers import ServerCluster, ServerTest
+from servers import SESSION_MS, ServerCluster, ServerTest
 from support import wait_until
 
 LINES = ["line %05d %s" % (i, "payload " * 10) for i in range(2000)]
 
 
-class Trouble(ServerTest):
+class TroubleTest(ServerTest):
     brokers = 4
 
     @classmethod
@@ -25,7 +25,7 @@ class Trouble(ServerTest):
         pass  # each test has a cluster of its own: what it does to ZooKeeper stays
 
     def setUp(self):
-        type(self).cluster = ServerCluster(self.brokers)
+        type(self).cluster = ServerCluster(self.brokers, **self.settings)
         self.addCleanup(self.cluster.stop)
 
     def gone(self, broker):
@@ -34,12 +34,60 @@ class Trouble(ServerTest):
     def reopen(self):
         """The test's own session, after ZooKeeper forgot it."""
         self.cluster.sessions.send("close", "reader")
-        self.cluster.sessions.open("reader", self.cluster.connect, timeout_ms=30000)
+        self.cluster.sessions.open("reader", self.cluster.connect, timeout_ms=SESSION_MS)
 
     def files(self):
         """(broker, folder) of everything in the log directories that belongs to a topic."""
         return sorted((broker, name) for broker, server in self.cluster.servers.items() for path in server.log_dirs
                       for name in os.listdir(path) if name.startswith("kept"))
+
+    def empty(self):
+        """ZooKeeper comes back without its data, which the caller gets the path of."""
+        data = self.cluster.zookeeper.directory / "data"
+        self.cluster.zookeeper.kill()
+        data.rename(data.with_name("data-away"))
+        self.cluster.zookeeper.start()
+
+    def restore(self):
+        data = self.cluster.zookeeper.directory / "data"
+        self.cluster.zookeeper.kill()
+        self.cluster.zookeeper.clear()
+        data.with_name("data-away").rename(data)
+        self.cluster.zookeeper.start()
+
+    def forget_brokers(self):
+        """They were killed, and their sessions are in what was restored."""
+        self.reopen()
+        for broker in self.cluster.servers:
+            self.cluster.end_sessions(broker)
+
+
+class ShortSessions(TroubleTest):
+    settings = {"zookeeper.session.timeout.ms": 3000}
+
+    def test_emptied_under_running_brokers_and_restored(self):
+        """It does not take their sessions, for they have seen more than it knows; they serve what they have."""
+        self.create("kept", [1, 2, 3], [2, 3, 4])
+        for partition in (0, 1):
+            self.produce("kept", LINES, "-p", str(partition))
+        before = self.files()
+        self.empty()
+        for server in self.cluster.servers.values():
+            server.wait_log("WARN  ZooKeeper .* no server has taken the session for")
+        self.produce("kept", LINES, "-p", "0", "-X", "enable.idempotence=false")
+        self.assertEqual(self.consume("kept", "-p", "0"), LINES + LINES)
+        self.assertEqual(self.consume("kept", "-p", "1"), LINES)
+        self.assertEqual(self.files(), before)
+        self.restore()
+        wait_until("moves to be accepted", lambda: self.execute("kept", [4, 1, 2], check=False).returncode == 0)
+        self.wait_idle("kept")
+        self.wait_isr("kept", [1, 2, 4], [2, 3, 4])
+        self.assertEqual(self.consume("kept", "-p", "0"), LINES + LINES)
+        self.assertEqual(self.consume("kept", "-p", "1"), LINES)
+
+
+class Trouble(TroubleTest):
+    settings = {"replica.lag.time.max.ms": 10000}  # a broker that refuses a topic is not waited for longer
 
     def test_every_session_ends_while_something_moves(self):
         """As when ZooKeeper was away for an hour: all registrations are gone, also that of the controller."""
@@ -54,6 +102,7 @@ class Trouble(ServerTest):
             self.cluster.servers[broker].pause()
         self.cluster.zookeeper.start()
         for broker in self.cluster.servers:
+            self.cluster.end_sessions(broker)
             self.gone(broker)
         self.assertIsNone(self.cluster.controller())
         self.assertEqual(self.cluster.znode("/brokers/topics/kept"), moving)
@@ -82,40 +131,6 @@ class Trouble(ServerTest):
         self.wait_isr("kept", [4, 2, 3])
         self.assertEqual(self.consume("kept"), LINES + LINES)
 
-    def empty(self):
-        """ZooKeeper comes back without its data, which the caller gets the path of."""
-        data = self.cluster.zookeeper.directory / "data"
-        self.cluster.zookeeper.kill()
-        data.rename(data.with_name("data-away"))
-        self.cluster.zookeeper.start()
-
-    def restore(self):
-        data = self.cluster.zookeeper.directory / "data"
-        self.cluster.zookeeper.kill()
-        self.cluster.zookeeper.clear()
-        data.with_name("data-away").rename(data)
-        self.cluster.zookeeper.start()
-
-    def test_emptied_under_running_brokers_and_restored(self):
-        """It does not take their sessions, for they have seen more than it knows; they serve what they have."""
-        self.create("kept", [1, 2, 3], [2, 3, 4])
-        for partition in (0, 1):
-            self.produce("kept", LINES, "-p", str(partition))
-        before = self.files()
-        self.empty()
-        for server in self.cluster.servers.values():
-            server.wait_log("WARN  ZooKeeper .* no server has taken the session for")
-        self.produce("kept", LINES, "-p", "0", "-X", "enable.idempotence=false")
-        self.assertEqual(self.consume("kept", "-p", "0"), LINES + LINES)
-        self.assertEqual(self.consume("kept", "-p", "1"), LINES)
-        self.assertEqual(self.files(), before)
-        self.restore()
-        wait_until("moves to be accepted", lambda: self.execute("kept", [4, 1, 2], check=False).returncode == 0)
-        self.wait_idle("kept")
-        self.wait_isr("kept", [1, 2, 4], [2, 3, 4])
-        self.assertEqual(self.consume("kept", "-p", "0"), LINES + LINES)
-        self.assertEqual(self.consume("kept", "-p", "1"), LINES)
-
     def test_emptied_and_begun_anew_keeps_what_was_there(self):
         self.create("kept", [1, 2, 3])
         self.produce("kept", LINES)
@@ -137,7 +152,7 @@ class Trouble(ServerTest):
         for server in self.cluster.servers.values():
             server.kill()
         self.restore()
-        self.reopen()
+        self.forget_brokers()
         self.cluster.wait_all_ready()
         self.wait_isr("kept", [1, 2, 3])
         self.assertEqual(self.consume("kept"), LINES)
@@ -163,7 +178,7 @@ class Trouble(ServerTest):
         self.assertIsNone(self.cluster.znode("/brokers/ids/1"))
         self.assertEqual(self.files(), before)
         self.restore()
-        self.reopen()
+        self.forget_brokers()
         self.cluster.wait_all_ready()
         self.wait_isr("kept", [1, 2, 3])
         self.assertEqual(self.consume("kept"), LINES)
@@ -245,7 +260,7 @@ class Trouble(ServerTest):
         sessions = self.cluster.sessions
         answer = self.cluster.ask("get", "/controller_epoch")
         self.assertRegex(sessions.ask("set", "reader", "break", "/controller_epoch", "nonsense", -1), "^ok ")
-        self.cluster.servers[old].kill()
+        self.cluster.kill(old)
         for broker, server in self.cluster.servers.items():
             if broker != old:
                 server.wait_log("WARN  controller: nobody can be elected: ")

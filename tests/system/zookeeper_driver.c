@@ -9,6 +9,7 @@
  *   create NAME TAG PATH DATA [ephemeral]               NAME event KIND PATH
  *   set NAME TAG PATH DATA VERSION
  *   delete NAME TAG PATH VERSION
+ *   owner NAME TAG PATH                             ->  NAME answer TAG ERROR [HEX]: of an ephemeral node
  *   id NAME                                         ->  NAME id HEX
  *   close|abandon NAME
  *
@@ -48,6 +49,7 @@ struct call {
     struct list_node link;
     struct session *session;
     char tag[32];
+    bool is_owner; /* whose node it is, not what is in it, is asked for */
 };
 
 /* ---- what is told ---- */
@@ -76,7 +78,9 @@ static void on_done(void *arg, const struct metastore_result *r)
 {
     struct call *c = arg;
     printf("%s answer %s %s", c->session->name, c->tag, r->err == 0 ? "ok" : error_name(r->err));
-    if (r->err == 0) {
+    if (r->err == 0 && c->is_owner) {
+        printf(" %" PRIx64, (uint64_t)r->stat.ephemeral_owner);
+    } else if (r->err == 0) {
         int32_t version = r->op_count > 0 ? r->op_stats[0].version : r->stat.version;
         printf(" %d %.*s", version, (int)MIN(r->data.len, 4096), (const char *)r->data.ptr);
         for (int32_t i = 0; i < r->child_count; i++) {
@@ -131,11 +135,12 @@ static void command_call(struct session *s, char **words)
     struct slice path = slice_str(words[3]);
     metastore_watch_fn watch = words[4] == NULL ? NULL : on_event;
     struct metastore_op op = {.path = path, .version = -1};
+    c->is_owner = strcmp(words[0], "owner") == 0;
     if (strcmp(words[0], "get") == 0) {
         metastore_get(s->m, path, watch, s, on_done, c);
         return;
     }
-    if (strcmp(words[0], "exists") == 0) {
+    if (strcmp(words[0], "exists") == 0 || c->is_owner) {
         metastore_exists(s->m, path, watch, s, on_done, c);
         return;
     }
