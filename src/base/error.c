@@ -46,6 +46,7 @@ static const char *const error_names[E_COUNT] = {
     [E_PRODUCER_FENCED] = "producer fenced",
     [E_TRANSACTION_STATE] = "wrong transaction state",
     [E_READ_ONLY] = "read-only file system",
+    [E_NOT_DIRECTORY] = "not a directory",
 };
 
 const char *error_name(int code)
@@ -115,6 +116,8 @@ enum error error_from_errno(int error_number)
         return E_REFUSED;
     case EROFS:
         return E_READ_ONLY;
+    case ENOTDIR:
+        return E_NOT_DIRECTORY;
     case ENOTEMPTY:
         return E_NOT_EMPTY;
     default:

@@ -51,6 +51,7 @@ enum error {
     E_PRODUCER_FENCED = 35,   /* a newer epoch of this producer id is known */
     E_TRANSACTION_STATE = 36, /* the producer's transaction does not allow it */
     E_READ_ONLY = 37,         /* nothing can be written there */
+    E_NOT_DIRECTORY = 38,     /* something above it is a file */
     E_COUNT
 };
 

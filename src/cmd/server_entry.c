@@ -211,6 +211,8 @@ static int dir_id(struct env *env, const char *dir, int32_t *ret_id, struct errm
     if (err == -E_NOT_FOUND) {
         *ret_id = -1;
         err = 0;
+    } else if (err == -E_NOT_DIRECTORY) {
+        err = errmsg_set(em, E_IO, "log directory %s: it is not a directory", dir);
     } else if (cmd_server_file_read(env, path, &text, em) != 0) {
         err = -E_IO;
     } else {

@@ -120,6 +120,15 @@ class Server(unittest.TestCase):
             self.assertLess(time.monotonic() - begun, 10)
             process.stderr.close()
 
+    def test_a_log_directory_that_is_a_file_is_named(self):
+        """A broker without an id looks there before anything else."""
+        file = os.path.join(self.directory, "plain")
+        pathlib.Path(file).write_text("no directory\n")
+        result = server("--config", self.working_config(), "--override", "log.dirs=%s" % file)
+        self.assertEqual(result.returncode, 1)
+        self.assertTrue(result.stderr.endswith(
+            " ERROR cannot start: log directory %s: it is not a directory\n" % file), result.stderr)
+
     def test_directories_of_two_brokers_are_not_mixed(self):
         for number in (1, 2):
             os.makedirs("%s/data%d" % (self.directory, number))

@@ -281,7 +281,7 @@ class Trouble(TroubleTest):
         server.start("--log-level", "warn")
         server.wait_log("WARN  stored configuration of kept: Invalid value 0 for configuration min.insync.replicas: "
                         "must be from 1 to 2147483647: ignored\n")
-        server.wait_log("WARN  stored configuration of other: JSON: .*: ignored\n")
+        server.wait_log("WARN  stored configuration of other: /config/topics/other cannot be read: JSON: .*: ignored\n")
         wait_until("broker 2 registered", lambda: self.cluster.znode("/brokers/ids/2"))
         self.produce("kept", LINES)
         self.assertEqual(self.consume("kept"), LINES)

@@ -8,7 +8,6 @@
 #include "base/alloc.h"
 #include "base/check.h"
 #include "base/map.h"
-#include "broker/broker.h"
 #include "broker/config/settings_private.h"
 #include "broker/replicas/replicas.h"
 #include "metastore/metastore.h"
@@ -219,9 +218,8 @@ static void list_failed(struct settings *s, const char *path, int err)
         return; /* the next session reads it */
     }
     if (!s->is_trouble_told && s->log != NULL) {
-        char *line =
-            xasprintf(BROKER_LOG_WARNING "stored configuration cannot be read: %s: %s; tried again",
-                      path, error_name(err));
+        char *line = xasprintf("stored configuration cannot be read: %s: %s; tried again", path,
+                               error_name(err));
         s->log(s->log_arg, line);
         free(line);
     }
@@ -288,15 +286,36 @@ static void put_nothing(void *arg, struct slice key, struct slice value)
     (void)value;
 }
 
+static const char *entity_of(const struct reading *reading)
+{
+    return reading->topic != NULL ? reading->topic : "the broker";
+}
+
+static struct slice path_of(const struct reading *reading, struct metastore_path *path)
+{
+    int32_t broker = reading->is_default ? -1 : reading->settings->broker_id;
+    return reading->topic != NULL ? metastore_path_topic_config(path, slice_str(reading->topic))
+                                  : metastore_path_broker_config(path, broker);
+}
+
+static void tell_unread(const struct reading *reading, const char *reason)
+{
+    struct metastore_path path;
+    struct errmsg em;
+    struct slice at = path_of(reading, &path);
+    (void)errmsg_set(&em, E_REFUSED, "%.*s cannot be read: %s", SLICE_ARG(at), reason);
+    tell_ignored(reading->settings, entity_of(reading), &em);
+}
+
 /* What cannot be read changes nothing: records must not be deleted by defaults that nobody chose. */
-static void set_fill(const struct settings *s, struct config_set *set, const char *entity,
+static void set_fill(const struct reading *reading, struct config_set *set,
                      const struct metastore_result *result)
 {
-    struct put_target target = {s, set, entity};
+    struct put_target target = {reading->settings, set, entity_of(reading)};
     struct errmsg em;
     bool is_there = result->err == 0 && result->data.len > 0;
     if (is_there && metastore_config_decode(result->data, put_nothing, NULL, &em) < 0) {
-        tell_ignored(s, entity, &em);
+        tell_unread(reading, em.text);
         return;
     }
     config_set_clear(set);
@@ -313,9 +332,11 @@ static struct settings_topic *topic_add(struct settings *s, struct slice name)
     return topic;
 }
 
-static void topic_fill(struct settings *s, const char *name, const struct metastore_result *result)
+static void topic_fill(const struct reading *reading, const struct metastore_result *result)
 {
-    struct settings_topic *topic = topic_find(s, slice_str(name));
+    struct settings *s = reading->settings;
+    struct slice name = slice_str(reading->topic);
+    struct settings_topic *topic = topic_find(s, name);
     if (result->err == -E_NOT_FOUND) {
         if (topic != NULL) {
             topic_remove(s, topic);
@@ -323,10 +344,10 @@ static void topic_fill(struct settings *s, const char *name, const struct metast
         return;
     }
     if (topic == NULL) {
-        topic = topic_add(s, slice_str(name));
+        topic = topic_add(s, name);
     }
     topic->is_listed = true;
-    set_fill(s, &topic->set, name, result);
+    set_fill(reading, &topic->set, result);
 }
 
 static void entity_read_done(void *arg, const struct metastore_result *result)
@@ -335,16 +356,13 @@ static void entity_read_done(void *arg, const struct metastore_result *result)
     struct settings *s = reading->settings;
     if (result->err == 0 || result->err == -E_NOT_FOUND) {
         if (reading->topic != NULL) {
-            topic_fill(s, reading->topic, result);
+            topic_fill(reading, result);
         } else {
-            set_fill(s, reading->is_default ? &s->dynamic_default : &s->dynamic, "the broker",
-                     result);
+            set_fill(reading, reading->is_default ? &s->dynamic_default : &s->dynamic, result);
         }
         s->events.changed(s->events.arg, reading->topic);
-    } else if (result->err == -E_REFUSED) {
-        struct errmsg em;
-        (void)errmsg_set(&em, E_REFUSED, "it may not be read");
-        tell_ignored(s, reading->topic != NULL ? reading->topic : "the broker", &em);
+    } else if (result->err != -E_SESSION_EXPIRED && result->err != -E_CLOSED) {
+        tell_unread(reading, error_name(result->err)); /* else the next session reads it */
     }
     reading_free(s, reading);
     check_loaded(s);
@@ -354,17 +372,11 @@ static void entity_read(struct settings *s, struct slice topic, bool is_default)
 {
     struct reading *reading = xalloc(sizeof *reading);
     struct metastore_path path;
-    struct slice at;
     reading->settings = s;
     reading->is_default = is_default;
     list_push_back(&s->readings, &reading->link);
-    if (slice_is_null(topic)) {
-        at = metastore_path_broker_config(&path, is_default ? -1 : s->broker_id);
-    } else {
-        reading->topic = slice_dup(topic);
-        at = metastore_path_topic_config(&path, topic);
-    }
-    metastore_get(s->metastore, at, NULL, NULL, entity_read_done, reading);
+    reading->topic = slice_is_null(topic) ? NULL : slice_dup(topic);
+    metastore_get(s->metastore, path_of(reading, &path), NULL, NULL, entity_read_done, reading);
 }
 
 void settings_topic_created(struct settings *s, struct slice name, const struct model_setting *list,

@@ -380,6 +380,16 @@ static bool parent_exists(struct sim_disk *d, const char *path)
     return exists;
 }
 
+/* What is directly above the path is a file. */
+static bool is_below_file(struct sim_disk *d, const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    char *parent = slice_dup(slice_of(path, slash == NULL ? 0 : (size_t)(slash - path)));
+    struct sim_name *name = name_find(d->names, parent);
+    free(parent);
+    return name != NULL && name->inode != NULL;
+}
+
 static struct sim_file *file_new(struct sim_node *n, struct sim_inode *inode, const char *path)
 {
     struct sim_file *f = xalloc(sizeof *f);
@@ -405,6 +415,9 @@ int sim_file_open(struct env *env, const char *path, int flags, struct env_file 
     }
     if (name != NULL && (flags & ENV_OPEN_EXCLUSIVE) != 0) {
         return -E_EXISTS;
+    }
+    if (name == NULL && is_below_file(d, path)) {
+        return -E_NOT_DIRECTORY;
     }
     if (name == NULL) {
         if ((flags & ENV_OPEN_CREATE) == 0 || !parent_exists(d, path)) {

@@ -222,8 +222,8 @@ static void settings_that_cannot_be_read_change_nothing(void **state)
         assert_int_equal(topic_number(&w, "t", CONFIG_TOPIC_RETENTION_MS), -1);
         assert_int_equal(topic_number(&w, "t", CONFIG_TOPIC_SEGMENT_BYTES), 100);
     }
-    assert_string_equal(w.log, "stored configuration of t: settings of version 2, known are 1 to "
-                               "1: ignored");
+    assert_string_equal(w.log, "stored configuration of t: /config/topics/t cannot be read: "
+                               "settings of version 2, known are 1 to 1: ignored");
     change_node(&w, "/config/topics/t", "{\"version\":1,\"config\":{\"retention.ms\":\"9\"}}",
                 "topics/t");
     (void)sim_world_run(w.world, 500, NULL, NULL);
@@ -364,6 +364,34 @@ static void a_new_topic_is_told_of_without_a_session_too(void **state)
     world_stop(&w);
 }
 
+/* The broker starts, with defaults in their place: that is told with the path. */
+static void settings_that_may_not_be_read_are_told(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *path;
+        const char *entity;
+    } rows[] = {{"/config/topics/t", "t"},
+                {"/config/brokers/7", "the broker"},
+                {"/config/brokers/<default>", "the broker"}};
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct world w;
+        char line[160];
+        world_start(&w);
+        write_node(&w, rows[i].path, "{\"version\":1,\"config\":{\"retention.ms\":\"5\"}}");
+        (void)sim_world_run(w.world, 500, NULL, NULL);
+        metastore_store_hide(w.store, slice_str(rows[i].path), true);
+        world_attach(&w);
+        (void)snprintf(line, sizeof line,
+                       "stored configuration of %s: %s cannot be read: refused: ignored",
+                       rows[i].entity, rows[i].path);
+        assert_string_equal(w.log, line);
+        assert_int_equal(w.loaded, 1);
+        assert_int_equal(topic_number(&w, "t", CONFIG_TOPIC_RETENTION_MS), 604800000);
+        world_stop(&w);
+    }
+}
+
 /* Without them nothing starts: the defaults might delete records. */
 static void lists_that_may_not_be_read_are_told_and_tried_again(void **state)
 {
@@ -379,8 +407,7 @@ static void lists_that_may_not_be_read_are_told_and_tried_again(void **state)
         world_attach(&w);
         (void)sim_world_run(w.world, 5000, NULL, NULL);
         (void)snprintf(line, sizeof line,
-                       "warning: stored configuration cannot be read: %s: refused; tried again",
-                       paths[i]);
+                       "stored configuration cannot be read: %s: refused; tried again", paths[i]);
         assert_string_equal(w.log, line);
         assert_int_equal(w.loaded, i);
         metastore_store_hide(w.store, slice_str(paths[i]), false);
@@ -398,6 +425,7 @@ static void lists_that_may_not_be_read_are_told_and_tried_again(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(settings_that_may_not_be_read_are_told),
         cmocka_unit_test(lists_that_may_not_be_read_are_told_and_tried_again),
         cmocka_unit_test(stored_values_are_read_at_the_start),
         cmocka_unit_test(throttles_are_passed_to_the_replicas),

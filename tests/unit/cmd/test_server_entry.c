@@ -182,6 +182,26 @@ static void remembered_id_is_the_one_of_all_directories(void **state)
     }
 }
 
+/* Where some directory tells the id it is only offline; else nobody may take a new one. */
+static void a_log_directory_that_is_a_file_is_named(void **state)
+{
+    (void)state;
+    static const char *const directories[] = {"/a", "/b"};
+    struct world w;
+    struct errmsg em = {""};
+    struct env_file *file = NULL;
+    int32_t id = -1;
+    world_start(&w);
+    assert_int_equal(env_file_open(w.env, "/a", ENV_OPEN_WRITE | ENV_OPEN_CREATE, &file), 0);
+    env_file_unref(file);
+    assert_int_equal(cmd_server_entry_remembered_id(w.env, directories, 2, &id, &em), -E_IO);
+    assert_string_equal(em.text, "log directory /a: it is not a directory");
+    meta_put(w.env, "/b", "broker.id=4\n");
+    assert_int_equal(cmd_server_entry_remembered_id(w.env, directories, 2, &id, &em), 0);
+    assert_int_equal(id, 4);
+    world_stop(&w);
+}
+
 /* Nodes that are there need not be made; writing to the sequence must be allowed. */
 static void a_refusal_ends_it_at_once(void **state)
 {
@@ -212,6 +232,7 @@ int main(void)
         cmocka_unit_test(generated_ids_count_up_from_the_reserved_ones),
         cmocka_unit_test(silent_metastore_is_told_of_and_given_up),
         cmocka_unit_test(remembered_id_is_the_one_of_all_directories),
+        cmocka_unit_test(a_log_directory_that_is_a_file_is_named),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -117,6 +117,8 @@ static void open_flags_decide_what_may_exist(void **state)
     env_file_unref(open_new(f, "some"));
     int flags = ENV_OPEN_WRITE | ENV_OPEN_CREATE | ENV_OPEN_EXCLUSIVE;
     assert_int_equal(env_file_open(f->env, at(f, "some"), flags, &file), -E_EXISTS);
+    assert_int_equal(env_file_open(f->env, at(f, "some/below"), ENV_OPEN_READ, &file),
+                     -E_NOT_DIRECTORY);
     assert_null(file);
 }
 
