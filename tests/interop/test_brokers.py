@@ -129,14 +129,14 @@ class Mixed:
         self.wait_isr(topic, [1, KAFKA], [1, KAFKA])
         self.execute(topic, [2, 1], [2])  # away from Kafka
         self.wait_idle(topic)
-        self.assertEqual(self.replicas(topic), [[2, 1], [2]])
+        self.wait_replicas(topic, [2, 1], [2])
         self.wait_isr(topic, [1, 2], [2])
         self.assertEqual(sorted(self.consume(topic)), LINES[:5000])
         self.produce(topic, LINES[5000:9000], "-p", "0")
         self.produce(topic, LINES[9000:], "-p", "1")
         self.execute(topic, [KAFKA], [KAFKA, 2])  # and back
         self.wait_idle(topic)
-        self.assertEqual(self.replicas(topic), [[KAFKA], [KAFKA, 2]])
+        self.wait_replicas(topic, [KAFKA], [KAFKA, 2])
         self.wait_isr(topic, [KAFKA], [KAFKA, 2])
         self.assertEqual(sorted(self.consume(topic)), LINES)
         self.assertEqual(self.consume(topic, "-p", "0"), LINES[:4000] + LINES[5000:9000])

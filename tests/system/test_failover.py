@@ -146,7 +146,7 @@ class Failover(ServerTest):
             self.cluster.servers[self.kill_active()].start()
         self.cluster.wait_all_ready()
         self.wait_idle("row45")
-        self.assertEqual(self.replicas("row45"), targets)
+        self.wait_replicas("row45", *targets)
         self.wait_isr("row45", *targets)
         self.assertEqual(sorted(self.consume("row45")), LINES)
         self.assertNotIn("original_replicas", self.cluster.znode("/brokers/topics/row45"))

@@ -120,7 +120,7 @@ class Acl(ServerTest):
                                   session="owner"), "ok 0")
         controller.wait_log("/admin/reassign_partitions: nope-0 is removed: there is no such partition")
         controller.wait_log("/admin/reassign_partitions is done, and deleted")
-        self.assertEqual(self.replicas("planned"), [[1, 3]])
+        self.wait_replicas("planned", [1, 3])
         self.assertIn(self.alone("the plan of moves") + "/admin/reassign_partitions: refused", controller.log())
         self.assert_nobody_gave_up()
 

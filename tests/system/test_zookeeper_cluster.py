@@ -92,7 +92,7 @@ class ZooKeeperCluster(RecordsTest):
         self.cluster.servers[others[2]].resume()
         self.cluster.servers[active].start()
         self.wait_idle("survivor")
-        self.assertEqual(self.replicas("survivor"), [[others[2], others[0], others[1]]])
+        self.wait_replicas("survivor", [others[2], others[0], others[1]])
         self.wait_isr("survivor", [others[2], others[0], others[1]])
         self.assertEqual(self.consume("survivor"), LINES)
 

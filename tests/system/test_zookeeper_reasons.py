@@ -91,7 +91,7 @@ class Stopping(ReasonsTest):
         self.assertIn("1 move accepted", out)
         self.assertNotIn("rror", err)
         self.wait_idle("s40")
-        self.assertEqual(self.replicas("s40"), [[a, c]])
+        self.wait_replicas("s40", [a, c])
 
 
 class Elections(ReasonsTest):

@@ -120,7 +120,7 @@ class OldLevel(Levels):
         self.assertEqual(self.replicas("waits"), [[1, 2]])
         self.raise_level("2.4")
         wait_until("the plan to be done", lambda: self.cluster.znode(PLAN) is None)
-        self.assertEqual(self.replicas("waits"), [[2, 3]])
+        self.wait_replicas("waits", [2, 3])
         self.wait_isr("waits", [2, 3])
         self.assertEqual(self.consume("waits"), LINES[:100])
         self.raise_level("2.2")  # for the other tests; not something to do with data that matters
@@ -180,7 +180,7 @@ class RollingRaise(Levels):
         self.assertEqual(self.cluster.znode("/brokers/topics/raised")["topic_id"], moving["topic_id"])
         self.throttle("1000000000")
         self.wait_idle("raised")
-        self.assertEqual(self.replicas("raised"), [[4, 1, 2]])
+        self.wait_replicas("raised", [4, 1, 2])
         self.wait_isr("raised", [1, 2, 4])
         written = writer.finish()
         self.assertEqual(self.consume("raised"), lines + written)
