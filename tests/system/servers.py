@@ -17,7 +17,7 @@ from zookeeper_sessions import Driver
 
 KLAMM = os.path.join(BUILD, "klamm")
 CHROOT = "/cluster1"
-SESSION_MS = 60000  # no session ends because a machine is slow: tests end those of brokers that are dead or hang
+SESSION_MS = 300000  # no session ends because a machine is slow: tests end those of brokers that are dead or hang
 
 SETTINGS = {
     "zookeeper.session.timeout.ms": SESSION_MS,
