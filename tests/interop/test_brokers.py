@@ -8,7 +8,8 @@ import subprocess
 import interop
 import protocol
 import zookeeper
-from servers import SESSION_MS, ServerTest, free_ports
+from ports import free_ports
+from servers import SESSION_MS, ServerTest
 from support import DEADLINE_SECONDS, Writer, wait_until
 
 LINES = ["line %06d %s" % (i, "payload " * 25) for i in range(10000)]  # 2 MB

@@ -5,13 +5,13 @@ import os
 import re
 import shutil
 import signal
-import socket
 import subprocess
 import tempfile
 
 import protocol
 import zookeeper
 from moves_report import Report
+from ports import free_ports
 from support import BUILD, DEADLINE_SECONDS, ClusterTest, wait_until
 from zookeeper_sessions import Driver
 
@@ -28,17 +28,6 @@ SETTINGS = {
     "log.segment.delete.delay.ms": 500,
     "auto.leader.rebalance.enable": "false",
 }
-
-
-def free_ports(count):
-    sockets = [socket.socket() for _ in range(count)]
-    try:
-        for s in sockets:
-            s.bind(("127.0.0.1", 0))
-        return [s.getsockname()[1] for s in sockets]
-    finally:
-        for s in sockets:
-            s.close()
 
 
 class Server:

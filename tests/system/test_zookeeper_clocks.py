@@ -10,7 +10,8 @@ import unittest
 
 import metrics
 import zookeeper
-from servers import ServerCluster, ServerTest, free_ports
+from ports import free_ports
+from servers import ServerCluster, ServerTest
 from support import BUILD, wait_until
 
 LIBRARY = glob.glob("/usr/lib/*/faketime/libfaketimeMT.so.1")

@@ -9,7 +9,8 @@ import unittest
 
 import metrics
 import zookeeper
-from servers import Server, ServerTest, free_ports
+from ports import free_ports
+from servers import Server, ServerTest
 from support import wait_until
 
 LINES = ["line %05d %s" % (i, "payload " * 10) for i in range(3000)]

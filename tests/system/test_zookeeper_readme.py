@@ -8,7 +8,8 @@ import tempfile
 import unittest
 
 import zookeeper
-from servers import KLAMM, Server, free_ports
+from ports import free_ports
+from servers import KLAMM, Server
 from support import kcat, wait_until
 
 README = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "README.md")

@@ -10,6 +10,8 @@ import tempfile
 import time
 import unittest
 
+from ports import free_ports
+
 JAR = pathlib.Path("/usr/share/java/zookeeper.jar")
 LOG_JAR = JAR.with_name("slf4j-simple.jar")  # to stderr; without it ZooKeeper is silent
 START_SECONDS = 60
@@ -44,12 +46,6 @@ def require():
         raise unittest.SkipTest("SKIPPED: " + reason)
 
 
-def _free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
-
-
 def _password(session_id):
     """What the server gave the client of the session: 16 bytes of Java's generator with a seed that is the same in all
     servers."""
@@ -75,7 +71,7 @@ class ZooKeeper:
         self.process = None
         self.port = None
         for left in reversed(range(PORT_TRIES)):
-            self.port = _free_port()  # somebody may be faster
+            self.port = free_ports(1)[0]  # somebody may be faster
             try:
                 self.start()
                 return
