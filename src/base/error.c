@@ -47,6 +47,7 @@ static const char *const error_names[E_COUNT] = {
     [E_TRANSACTION_STATE] = "wrong transaction state",
     [E_READ_ONLY] = "read-only file system",
     [E_NOT_DIRECTORY] = "not a directory",
+    [E_TOO_MANY_FILES] = "too many open files",
 };
 
 const char *error_name(int code)
@@ -118,6 +119,9 @@ enum error error_from_errno(int error_number)
         return E_READ_ONLY;
     case ENOTDIR:
         return E_NOT_DIRECTORY;
+    case EMFILE:
+    case ENFILE:
+        return E_TOO_MANY_FILES;
     case ENOTEMPTY:
         return E_NOT_EMPTY;
     default:

@@ -52,6 +52,7 @@ enum error {
     E_TRANSACTION_STATE = 36, /* the producer's transaction does not allow it */
     E_READ_ONLY = 37,         /* nothing can be written there */
     E_NOT_DIRECTORY = 38,     /* something above it is a file */
+    E_TOO_MANY_FILES = 39,    /* the process or the system has no descriptor left */
     E_COUNT
 };
 

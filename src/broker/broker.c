@@ -31,6 +31,7 @@
 #include <stdlib.h>
 
 #define SESSION_TIMEOUT_MS 18000
+#define SEGMENT_FILES      3 /* descriptors of an open log segment */
 
 enum phase {
     PHASE_NEW,
@@ -599,6 +600,10 @@ static int replicas_start(struct broker *b, struct errmsg *em)
     settings_fill_replicas(b->settings, &config);
     config.log_dirs = (const char *const *)b->log_dirs;
     config.log_dir_count = b->config.log_dir_count;
+    if (b->config.open_files_max > 0) {
+        int64_t segments = b->config.open_files_max / SEGMENT_FILES;
+        config.segments_open_max = (int32_t)MIN(segments, config.segments_open_max);
+    }
     return replicas_open(b->env, &config, &hooks, &b->replicas, em);
 }
 

@@ -55,6 +55,7 @@ struct broker_config {
     int64_t session_timeout_ms;            /* zookeeper.session.timeout.ms; 0 = 18000 */
     const struct broker_setting *settings; /* Kafka's property names; later ones win */
     int32_t setting_count;
+    int64_t open_files_max;       /* descriptors that logs may keep open, about; 0 = 3072 */
     const struct auth_acls *acls; /* borrowed; NULL = everybody may do everything */
     /* Where the HTTP port is served; must outlive env's loop. NULL = there is no HTTP port. */
     struct env *http_env;

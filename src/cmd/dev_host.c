@@ -52,6 +52,7 @@ struct host {
     struct cmd_dev_control *control;
     struct host_slot *slots; /* index = id - 1 */
     int32_t broker_count;
+    int64_t file_count;   /* descriptors for files, of all brokers together */
     int32_t closed_count; /* of host_close's stations */
     enum host_phase phase;
     bool is_stalled; /* the store cannot write, as far as the host knows */
@@ -532,7 +533,7 @@ static int host_open_store(struct host *h, struct errmsg *em)
     return err != 0 ? err : loop_start(h->store_env, em);
 }
 
-static int host_add_broker(struct host *h, int32_t index, struct errmsg *em)
+static int host_add_broker(struct host *h, int32_t index, int32_t count, struct errmsg *em)
 {
     struct host_slot *slot = &h->slots[index];
     char name[16];
@@ -555,6 +556,7 @@ static int host_add_broker(struct host *h, int32_t index, struct errmsg *em)
                    .log_dirs = slot->log_dirs,
                    .log_dir_count = command->log_dir_count,
                    .session_timeout_ms = command->session_timeout_ms,
+                   .open_files_max = h->file_count / 2 / count, /* the rest is for short use */
                    .http_env = h->http_env,
                    .http_host = HOST_ADDRESS,
                    .http_port = host_http_port(h, index),
@@ -611,7 +613,7 @@ static int host_begin(struct host *h, struct errmsg *em)
     }
     h->slots = xalloc((size_t)count * sizeof *h->slots);
     for (int32_t i = 0; i < count && err == 0; i++) {
-        err = host_add_broker(h, i, em);
+        err = host_add_broker(h, i, count, em);
     }
     return err != 0 ? err : loop_on_signal(h->env, host_on_signal, h, em);
 }
@@ -646,7 +648,7 @@ int cmd_dev_host_run(const struct cmd_dev_command *command)
 {
     struct host h = {.command = command, .exit_code = 1};
     struct errmsg em = {""};
-    (void)loop_raise_file_limit(); /* told by the first accept that fails */
+    h.file_count = loop_raise_file_limit();
     if (host_begin(&h, &em) == 0) {
         env_timer_start(&h.patience, PATIENCE_MS);
         for (int32_t i = 0; i < h.broker_count; i++) {

@@ -61,7 +61,6 @@ static int run(const struct cmd_server_command *command)
     int code = 0;
     log_settings(&log, &config);
     if (command->action == CMD_SERVER_RUN) {
-        (void)loop_raise_file_limit(); /* told by the first accept that fails */
         code = cmd_server_host_run(env, &config, &log);
     } else {
         loop_free(env);

@@ -232,6 +232,7 @@ static int start_broker(struct host *h, struct errmsg *em)
         .log_dir_count = h->config->log_dir_count,
         .settings = h->config->settings,
         .setting_count = h->config->setting_count,
+        .open_files_max = loop_raise_file_limit() / 2, /* the rest is for short use */
         .log = on_broker_log,
         .log_arg = h,
         .http_env = h->http_env,

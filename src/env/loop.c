@@ -424,7 +424,7 @@ int64_t loop_raise_file_limit(void)
     if (setrlimit(RLIMIT_NOFILE, &limit) != 0) {
         limit.rlim_cur = before;
     }
-    return (int64_t)limit.rlim_cur;
+    return (int64_t)loop_files_share(limit.rlim_cur);
 }
 
 char *loop_host_name(void)

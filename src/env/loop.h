@@ -28,7 +28,8 @@ void loop_free(struct env *env);
 struct env *loop_spawn(const char *name, struct errmsg *em) MUST_CHECK;
 /* loop_stop and loop_free of what loop_spawn made; NULL is fine. */
 void loop_end(struct env *env);
-/* Raises RLIMIT_NOFILE to its hard limit; returns the limit. */
+/* Raises RLIMIT_NOFILE to its hard limit; returns how many descriptors connections leave to files: half
+ * of them, but no more than 65536. */
 int64_t loop_raise_file_limit(void);
 /* This machine's name, as the system has it. Heap. NULL when it has none. */
 char *loop_host_name(void) MUST_CHECK;

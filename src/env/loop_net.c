@@ -43,9 +43,10 @@ struct loop_conn {
     struct env_conn conn;
     struct list_node link; /* in loop->conns */
     enum conn_state state;
-    int fd;     /* -1 = none */
-    int err;    /* what closed will tell */
-    int events; /* what poll is started for */
+    int fd;          /* -1 = none */
+    bool is_counted; /* in accepted_count, while it has fd */
+    int err;         /* what closed will tell */
+    int events;      /* what poll is started for */
     bool has_poll;
     bool is_resolving; /* lookup is with libuv */
     uv_poll_t poll;
@@ -65,6 +66,9 @@ struct loop_listener {
     void *arg;
     struct env_timer resume;
 };
+
+/* Open connections that this process accepted, on all loops; atomic, only a bound. */
+static int64_t accepted_count;
 
 static struct loop_conn *conn_of(struct env_conn *c)
 {
@@ -229,6 +233,7 @@ static void conn_fail(struct loop_conn *c, int err)
     if (c->fd >= 0) {
         (void)close(c->fd); /* nobody is left to tell */
         c->fd = -1;
+        (void)__atomic_fetch_sub(&accepted_count, c->is_counted, __ATOMIC_RELAXED);
     }
 }
 
@@ -409,6 +414,18 @@ static void on_resume(void *arg)
     listener_start(arg);
 }
 
+/* Whether one more connection would take what is left to files. Commands of this machine are served all
+ * the same. */
+static bool is_one_too_many(const union address *from)
+{
+    struct rlimit limit;
+    if (from->any.sa_family == AF_UNIX || getrlimit(RLIMIT_NOFILE, &limit) != 0) {
+        return false;
+    }
+    int64_t most = (int64_t)(limit.rlim_cur - loop_files_share(limit.rlim_cur));
+    return __atomic_load_n(&accepted_count, __ATOMIC_RELAXED) >= most;
+}
+
 static void listener_take(struct loop_listener *l, int fd, const union address *from)
 {
     struct loop *loop = loop_of(l->listener.env);
@@ -422,6 +439,8 @@ static void listener_take(struct loop_listener *l, int fd, const union address *
         return;
     }
     c->state = CONN_OPEN;
+    c->is_counted = true;
+    (void)__atomic_fetch_add(&accepted_count, 1, __ATOMIC_RELAXED);
     l->on_accept(l->arg, &c->conn);
     CHECK(c->conn.handler != NULL || c->state == CONN_CLOSING);
     conn_poll_update(c);
@@ -435,7 +454,9 @@ static void on_listener_poll(uv_poll_t *handle, int status, int events)
         union address from = {0};
         socklen_t len = sizeof from;
         int fd = accept4(l->fd, &from.any, &len, SOCK_NONBLOCK | SOCK_CLOEXEC);
-        if (fd >= 0) {
+        if (fd >= 0 && is_one_too_many(&from)) {
+            (void)close(fd); /* nothing was said yet */
+        } else if (fd >= 0) {
             listener_take(l, fd, &from);
         } else if (errno == EAGAIN) {
             return;

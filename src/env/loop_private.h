@@ -10,6 +10,7 @@
 #include "base/prng.h"
 
 #include <pthread.h>
+#include <sys/resource.h>
 #include <uv.h>
 
 /* One posted call. */
@@ -74,6 +75,12 @@ struct loop {
 static inline struct loop *loop_of(const struct env *env)
 {
     return CONTAINER_OF(env, struct loop, env);
+}
+
+/* Of so many descriptors those that accepted connections leave: without any, log directories would fail. */
+static inline rlim_t loop_files_share(rlim_t descriptors)
+{
+    return MIN(descriptors / 2, 65536);
 }
 
 /* ---- loop_disk.c: the file part of struct env_ops, see env.h ---- */

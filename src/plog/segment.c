@@ -18,15 +18,6 @@ char *plog_segment_path(const char *folder, int64_t base_offset, const char *suf
 
 /* ---- descriptors ---- */
 
-static int open_part(struct plog_segment *s, const char *suffix, int flags,
-                     struct env_file **ret_file)
-{
-    char *path = plog_segment_path(s->folder, s->base_offset, suffix);
-    int err = env_file_open(s->files->env, path, flags, ret_file);
-    free(path);
-    return err;
-}
-
 void plog_segment_close_files(struct plog_segment *s)
 {
     env_file_unref(s->log_file);
@@ -34,6 +25,29 @@ void plog_segment_close_files(struct plog_segment *s)
     env_file_unref(s->times_file);
     s->log_file = s->offsets_file = s->times_file = NULL;
     list_remove(&s->files->open, &s->lru);
+}
+
+/* Closes the one that was used longest ago; false: there is none but s. */
+static bool close_oldest(const struct plog_segment *s)
+{
+    struct list_node *oldest = list_first(&s->files->open);
+    if (oldest == NULL || oldest == &s->lru) {
+        return false;
+    }
+    plog_segment_close_files(CONTAINER_OF(oldest, struct plog_segment, lru));
+    return true;
+}
+
+static int open_part(struct plog_segment *s, const char *suffix, int flags,
+                     struct env_file **ret_file)
+{
+    char *path = plog_segment_path(s->folder, s->base_offset, suffix);
+    int err = env_file_open(s->files->env, path, flags, ret_file);
+    while (err == -E_TOO_MANY_FILES && close_oldest(s)) {
+        err = env_file_open(s->files->env, path, flags, ret_file);
+    }
+    free(path);
+    return err;
 }
 
 /* Marks s as used last, closing others beyond the bound. */

@@ -1,8 +1,10 @@
 """Bad disks: a log directory that is full or fails takes only its own partitions with it, and says so."""
 
+import contextlib
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import tempfile
 import unittest
@@ -31,9 +33,9 @@ class LogDirs(ClusterTest):
         self.small = os.path.join(root, "data", "broker-1.2")
         os.makedirs(self.small)
 
-    def start(self):
+    def start(self, build=BUILD):
         root = os.path.dirname(os.path.dirname(self.small))
-        type(self).cluster = DevCluster(BUILD, self.brokers, directory=root, options=(
+        type(self).cluster = DevCluster(build, self.brokers, directory=root, options=(
             "--port", "0", "--log-dirs", "2", "--set", "replica.high.watermark.checkpoint.interval.ms=200"))
         self.addCleanup(self.cluster.stop)
 
@@ -104,6 +106,34 @@ class LogDirs(ClusterTest):
         os.unlink(filler)
         self.start()
         self.assertEqual(self.consume("kept"), LINES)
+
+    def test_neither_segments_nor_connections_take_all_descriptors(self):
+        build = os.path.join(os.path.dirname(os.path.dirname(self.small)), "few")
+        os.makedirs(build)
+        with open(os.path.join(build, "klamm"), "w", encoding="utf-8") as script:
+            script.write("#!/bin/sh\nulimit -n 600 || exit 1\nexec '%s/klamm' \"$@\"\n" % BUILD)
+        os.chmod(script.name, 0o755)
+        self.start(build)
+        self.cluster.admin("topics", "create", "many", "--replica-assignment", "1:2,2:1,1:2,2:1",
+                           "--config", "segment.bytes=50000")
+        lines = ["%06d %s" % (i, "x" * 100) for i in range(20000)]
+        sockets = []
+        self.addCleanup(lambda: [s.close() for s in sockets])
+        for address in self.cluster.bootstrap.split(",") * 400:
+            host, port = address.split(":")
+            sockets.append(socket.create_connection((host, int(port)), timeout=60))
+        for s in sockets[-2:]:  # refused; those before have been decided on
+            with contextlib.suppress(ConnectionResetError):
+                self.assertEqual(s.recv(1), b"")
+        for s in sockets[:20]:
+            s.close()  # room for the producer, and for the brokers among themselves
+        self.partitions("many")  # it is there
+        self.produce("many", lines, "-X", "batch.num.messages=50")
+        self.assertNotIn("offline", self.cluster.log())
+        for s in sockets:
+            s.close()
+        self.assertEqual(sorted(self.consume("many")), lines)
+        self.assertEqual({b["state"] for b in self.status().values()}, {"running"})
 
     def test_file_in_the_place_of_a_directory(self):
         os.rmdir(self.small)

@@ -57,10 +57,19 @@ static void errno_maps_to_our_codes(void **state)
     static const struct {
         int error_number;
         enum error code;
-    } cases[] = {
-        {0, E_OK},           {ENOENT, E_NOT_FOUND}, {ENOSPC, E_DISK_FULL},     {EIO, E_IO},
-        {EAGAIN, E_AGAIN},   {EPIPE, E_CLOSED},     {ECONNREFUSED, E_REFUSED}, {EROFS, E_READ_ONLY},
-        {ENOTSUP, E_SYSTEM}, {ENOMEM, E_NO_MEMORY}, {ENOTDIR, E_NOT_DIRECTORY}};
+    } cases[] = {{0, E_OK},
+                 {ENOENT, E_NOT_FOUND},
+                 {ENOSPC, E_DISK_FULL},
+                 {EIO, E_IO},
+                 {EAGAIN, E_AGAIN},
+                 {EPIPE, E_CLOSED},
+                 {ECONNREFUSED, E_REFUSED},
+                 {EROFS, E_READ_ONLY},
+                 {ENOTSUP, E_SYSTEM},
+                 {ENOMEM, E_NO_MEMORY},
+                 {EMFILE, E_TOO_MANY_FILES},
+                 {ENFILE, E_TOO_MANY_FILES},
+                 {ENOTDIR, E_NOT_DIRECTORY}};
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         assert_int_equal(cases[i].code, error_from_errno(cases[i].error_number));
     }

@@ -9,11 +9,15 @@
 #include <setjmp.h>
 #include <stdarg.h>
 
+#include <arpa/inet.h>
 #include <cmocka.h>
+#include <netinet/in.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #define WATCHDOG_MS 20000
@@ -405,6 +409,7 @@ static void sendfile_sends_a_range_and_names_a_short_file(void **state)
 /* ---- running out of descriptors ---- */
 
 #define DESCRIPTORS_MAX 64
+#define CONNECTIONS_MAX (DESCRIPTORS_MAX / 2)
 
 static void stop(void *arg)
 {
@@ -456,6 +461,55 @@ static void accepting_pauses_without_descriptors_and_resumes(void **state)
     run(f);
 }
 
+/* In a process of its own: connects CONNECTIONS_MAX times and once more, and ends with the number of the
+ * first one that was closed. */
+static void connect_many(uint16_t port)
+{
+    struct pollfd polls[CONNECTIONS_MAX + 1];
+    struct sockaddr_in to = {
+        .sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    for (int i = 0; i <= CONNECTIONS_MAX; i++) {
+        polls[i] = (struct pollfd){.fd = socket(AF_INET, SOCK_STREAM, 0), .events = POLLIN};
+        if (connect(polls[i].fd, (struct sockaddr *)&to, sizeof to) != 0) {
+            _exit(255);
+        }
+    }
+    int ready = poll(polls, CONNECTIONS_MAX + 1, WATCHDOG_MS);
+    int first = 0;
+    while (ready == 1 && polls[first].revents == 0) {
+        first++;
+    }
+    _exit(ready == 1 ? first : 254);
+}
+
+/* Connections cannot take the descriptors that files need: half of all is never given to them. */
+static void accepting_leaves_descriptors_to_files(void **state)
+{
+    struct fixture *f = *state;
+    struct rlimit before;
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        connect_many(env_listener_port(f->listener));
+    }
+    struct rlimit few = {.rlim_cur = DESCRIPTORS_MAX, .rlim_max = before.rlim_max};
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+    f->stop_after_closed = CONNECTIONS_MAX; /* with the other process */
+    run(f);
+    int status = 0;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), CONNECTIONS_MAX);
+    assert_int_equal(f->accepted_count, CONNECTIONS_MAX);
+    struct client late = {.fixture = f, .say = "x", .closes_when_heard = true};
+    connect_client(&late, "127.0.0.1"); /* there is room again */
+    f->stop_after_closed++;
+    run(f);
+    assert_string_equal(late.heard, "x");
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+}
+
 /* ---- life ---- */
 
 static void free_closes_live_sockets_without_calling(void **state)
@@ -494,6 +548,7 @@ int main(void)
                                         teardown),
         cmocka_unit_test_setup_teardown(sendfile_sends_a_range_and_names_a_short_file, setup,
                                         teardown),
+        cmocka_unit_test_setup_teardown(accepting_leaves_descriptors_to_files, setup, teardown),
         cmocka_unit_test_setup_teardown(accepting_pauses_without_descriptors_and_resumes, setup,
                                         teardown),
         cmocka_unit_test(free_closes_live_sockets_without_calling),

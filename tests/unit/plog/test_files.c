@@ -44,6 +44,41 @@ static void few_files_serve_many_logs(void **state)
     fixture_deinit(&f);
 }
 
+/* Whoever has taken them: what can be opened again is closed for what is needed now. */
+static void a_lack_of_descriptors_closes_others(void **state)
+{
+    (void)state;
+    struct fixture f;
+    struct plog *logs[3];
+    fixture_init(&f, 1);
+    for (int i = 0; i < 3; i++) {
+        struct plog_open_args args = {.files = f.files,
+                                      .dir = FIXTURE_DIR,
+                                      .topic = "t",
+                                      .partition = i,
+                                      .config = &f.config};
+        assert_int_equal(0, plog_open(&args, &logs[i], &f.em));
+        f.p = logs[i];
+        fixture_fill(&f, 5, 0, 200);
+        assert_int_equal(0, plog_flush_now(f.p));
+    }
+    assert_int_equal(2, f.files->open.count); /* of logs 1 and 2 */
+    int open_files = sim_disk_open_files(f.node);
+    struct buf found;
+    buf_init(&found);
+    f.p = logs[0];
+    sim_disk_fail_at(f.node, 1, E_TOO_MANY_FILES);
+    assert_int_equal(0, fixture_read(&f, 0, INT64_MAX, 500, &found));
+    assert_int_equal(plog_bytes(f.p), found.len);
+    assert_true(sim_disk_open_files(f.node) < open_files);
+    buf_deinit(&found);
+    for (int i = 0; i < 3; i++) {
+        plog_free(logs[i]);
+    }
+    f.p = NULL;
+    fixture_deinit(&f);
+}
+
 static void a_span_outlives_its_segment(void **state)
 {
     (void)state;
@@ -70,6 +105,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(few_files_serve_many_logs),
+        cmocka_unit_test(a_lack_of_descriptors_closes_others),
         cmocka_unit_test(a_span_outlives_its_segment),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
