@@ -81,7 +81,8 @@ static const struct {
      "",
      {"dev", "", "Run a whole cluster in this process, until Ctrl-C.",
       "Prints a line with the bootstrap address when every broker is ready. Ctrl-C ends the\n"
-      "brokers one by one; a second one ends the process at once. The data is found again by the\n"
+      "brokers one by one; another one, a second later or more, ends the process at once, with\n"
+      "status 130, or 143 for SIGTERM. The data is found again by the\n"
       "next start.\n"
       "\nWhile it runs: klamm dev status, klamm dev stop|kill|start ID.\n"
       "\nExamples:\n"

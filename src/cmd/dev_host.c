@@ -14,6 +14,7 @@
 #include "cmd/dev_broker.h"
 #include "cmd/dev_control.h"
 #include "cmd/dev_directory.h"
+#include "cmd/ending.h"
 #include "env/loop.h"
 #include "metastore/store.h"
 
@@ -21,9 +22,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define HOST_ADDRESS     "127.0.0.1"
-#define PATIENCE_MS      10000 /* between lines that tell what is waited for */
-#define EXIT_INTERRUPTED 130
+#define HOST_ADDRESS "127.0.0.1"
+#define PATIENCE_MS  10000 /* between lines that tell what is waited for */
 
 enum host_phase {
     HOST_STARTING,
@@ -55,7 +55,8 @@ struct host {
     int64_t file_count;   /* descriptors for files, of all brokers together */
     int32_t closed_count; /* of host_close's stations */
     enum host_phase phase;
-    bool is_stalled; /* the store cannot write, as far as the host knows */
+    int64_t signal_ms; /* when the first signal came; -1 = none did */
+    bool is_stalled;   /* the store cannot write, as far as the host knows */
     int exit_code;
     struct env_timer patience;
     /* status: requests that wait for the answers of all brokers */
@@ -326,10 +327,15 @@ static void host_end(struct host *h, int exit_code)
 static void host_on_signal(void *arg, int signal_number)
 {
     struct host *h = arg;
+    int64_t now_ms = env_now_ms(h->env);
+    if (cmd_signal_is_repeat(h->signal_ms, now_ms)) {
+        return;
+    }
     if (h->phase >= HOST_ENDING) {
         host_complain("ended at once");
-        _Exit(signal_number == SIGINT ? EXIT_INTERRUPTED : 1);
+        _Exit(CMD_EXIT_OF_SIGNAL(signal_number));
     }
+    h->signal_ms = now_ms;
     if (h->is_stalled) {
         host_complain("metadata cannot be written: brokers end without handing over");
     }
@@ -641,12 +647,13 @@ static void host_free(struct host *h)
     if (h->env != NULL) {
         env_timer_stop(&h->patience);
         loop_free(h->env);
+        loop_ignore_signals();
     }
 }
 
 int cmd_dev_host_run(const struct cmd_dev_command *command)
 {
-    struct host h = {.command = command, .exit_code = 1};
+    struct host h = {.command = command, .signal_ms = -1, .exit_code = 1};
     struct errmsg em = {""};
     h.file_count = loop_raise_file_limit();
     if (host_begin(&h, &em) == 0) {

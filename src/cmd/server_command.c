@@ -36,8 +36,8 @@ static const struct cli_command command = {
     "",
     "Run one broker of a cluster whose metadata is in ZooKeeper.",
     "Runs until SIGTERM or SIGINT: then leaderships are handed over, logs are flushed and the\n"
-    "process ends. A second signal ends it at once, as a crash would. The log goes to standard\n"
-    "error, one line an event.\n"
+    "process ends. Another signal, a second later or more, ends it at once, as a crash would. The\n"
+    "log goes to standard error, one line an event.\n"
     "\nThe file needs zookeeper.connect and log.dirs. Without broker.id the broker gets one and\n"
     "remembers it in its log directories.\n"
     "\nExamples:\n"
@@ -46,8 +46,8 @@ static const struct cli_command command = {
     "  klamm server --config server.properties --check\n"
     "\nExit status: 0 ended by a signal, or the check found nothing wrong; 1 failed, the reason "
     "is\n"
-    "in the log; 2 the command line or the configuration is wrong; 130, 143 ended at once by a\n"
-    "second signal.\n",
+    "in the log; 2 the command line or the configuration is wrong; 130, 143 ended at once by\n"
+    "another signal.\n",
     options,
     (int32_t)ARRAY_LEN(options),
 };

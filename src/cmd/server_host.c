@@ -9,6 +9,7 @@
 #include "base/check.h"
 #include "base/hash.h"
 #include "broker/broker.h"
+#include "cmd/ending.h"
 #include "cmd/server_entry.h"
 #include "cmd/server_fault.h"
 #include "env/loop.h"
@@ -17,8 +18,7 @@
 
 #include <stdlib.h>
 
-#define PATIENCE_MS          10000 /* between lines that tell what is waited for */
-#define EXIT_OF_SIGNAL(name) (128 + (name))
+#define PATIENCE_MS 10000 /* between lines that tell what is waited for */
 
 enum phase {
     PHASE_ENTERING,
@@ -39,6 +39,7 @@ struct host {
     int32_t id;            /* -1 = not known yet */
     struct broker *broker; /* NULL until started */
     enum phase phase;
+    int64_t signal_ms; /* when the first signal came; -1 = none did */
     int exit_code;
     struct env_timer patience;
     struct cmd_server_fault fault;
@@ -107,6 +108,11 @@ static void broker_stopped(void *arg)
 static void on_signal(void *arg, int number)
 {
     struct host *h = arg;
+    int64_t now_ms = env_now_ms(h->env);
+    if (cmd_signal_is_repeat(h->signal_ms, now_ms)) {
+        return;
+    }
+    h->signal_ms = now_ms;
     switch (h->phase) {
     case PHASE_ENTERING:
         SAY(h, INFO, "ended by signal %d before the broker was started", number);
@@ -124,7 +130,7 @@ static void on_signal(void *arg, int number)
     case PHASE_STOPPING:
     case PHASE_ENDED:
         SAY(h, WARN, "ended at once by another signal %d", number);
-        _Exit(EXIT_OF_SIGNAL(number));
+        _Exit(CMD_EXIT_OF_SIGNAL(number));
     }
 }
 
@@ -378,7 +384,7 @@ static void host_close(struct host *h)
 int cmd_server_host_run(struct env *env, const struct cmd_server_config *config,
                         const struct cmd_server_log *log)
 {
-    struct host h = {.env = env, .config = config, .log = log, .exit_code = 1};
+    struct host h = {.env = env, .config = config, .log = log, .signal_ms = -1, .exit_code = 1};
     struct errmsg em = {""};
     env_timer_init(&h.patience, env, on_patience, &h);
     hash_seed(env_random_u64(env), env_random_u64(env));
@@ -390,6 +396,7 @@ int cmd_server_host_run(struct env *env, const struct cmd_server_config *config,
     }
     host_close(&h);
     loop_free(env);
+    loop_ignore_signals();
     metastore_zookeeper_free(h.factory);
     return h.exit_code;
 }

@@ -434,6 +434,12 @@ char *loop_host_name(void)
     return uv_os_gethostname(name, &size) != 0 || name[0] == '\0' ? NULL : xstrdup(name);
 }
 
+void loop_ignore_signals(void)
+{
+    (void)signal(SIGINT, SIG_IGN);
+    (void)signal(SIGTERM, SIG_IGN);
+}
+
 static void on_uv_signal(uv_signal_t *handle, int number)
 {
     struct loop *loop = handle->data;

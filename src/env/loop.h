@@ -33,6 +33,9 @@ void loop_end(struct env *env);
 int64_t loop_raise_file_limit(void);
 /* This machine's name, as the system has it. Heap. NULL when it has none. */
 char *loop_host_name(void) MUST_CHECK;
+/* SIGINT and SIGTERM do nothing any more: for a process that has come to its end, when the env that asked for
+ * them is freed. */
+void loop_ignore_signals(void);
 /* Calls fn(arg, signal) on env's thread for SIGINT and SIGTERM. One env a process may ask. */
 int loop_on_signal(struct env *env, void (*fn)(void *arg, int signal), void *arg,
                    struct errmsg *em) MUST_CHECK;

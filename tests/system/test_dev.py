@@ -25,9 +25,10 @@ class Dev(ClusterTest):
     def isr(self, topic):
         return [sorted(p["isr"]) for p in self.partitions(topic)]
 
-    def restart(self, end_signal):
-        """Ends the process by the signal, starts another one in its directory; returns the exit status."""
-        self.cluster.process.send_signal(end_signal)
+    def restart(self, *end_signals):
+        """Ends the process by the signals, starts another one in its directory; returns the exit status."""
+        for end_signal in end_signals:
+            self.cluster.process.send_signal(end_signal)
         status = self.cluster.process.wait(DEADLINE_SECONDS)
         self.cluster.process.stdout.close()
         self.cluster.start()
@@ -73,6 +74,10 @@ class Dev(ClusterTest):
         wait_until("all in sync", lambda: self.isr("clean") == [[1, 2, 3]])
         self.assertEqual(self.consume("clean"), lines("kept"))
 
+    def test_two_quick_signals_end_it_cleanly(self):
+        for signals in ((signal.SIGINT, signal.SIGTERM), (signal.SIGTERM, signal.SIGTERM), (signal.SIGINT, signal.SIGINT)):
+            self.assertEqual(self.restart(*signals), 0)
+
     def test_cluster_is_found_again_after_a_crash(self):
         self.create("crashed", [1, 2, 3])
         self.produce("crashed", lines("kept"))
@@ -94,9 +99,9 @@ class Dev(ClusterTest):
 
 
 class WrongStarts(unittest.TestCase):
-    def refused(self, status, *arguments):
+    def refused(self, status, *arguments, words=()):
         with tempfile.TemporaryDirectory() as directory:
-            result = subprocess.run([KLAMM, "dev", "--port", "0", "--dir", directory, *arguments], capture_output=True,
+            result = subprocess.run([*words, KLAMM, "dev", "--port", "0", "--dir", directory, *arguments], capture_output=True,
                                     text=True, check=False, timeout=DEADLINE_SECONDS)
         self.assertEqual(result.returncode, status)
         return result.stderr
@@ -104,6 +109,12 @@ class WrongStarts(unittest.TestCase):
     def test_wrong_value_is_named_with_key_and_reason(self):
         text = self.refused(1, "--brokers", "1", "--set", "num.partitions=many")
         self.assertIn("Invalid value many for configuration num.partitions: not a whole number", text)
+
+    def test_timeout_ends_it_cleanly(self):
+        """It signals the command, then the whole process group."""
+        for number in ("INT", "TERM"):
+            text = self.refused(124, "--brokers", "2", words=("timeout", "-s", number, "2"))
+            self.assertNotIn("at once", text)
 
     def test_wrong_command_line_is_2(self):
         self.assertIn("--brokers", self.refused(2, "--brokers", "0"))

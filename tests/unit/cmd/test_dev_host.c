@@ -18,6 +18,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #define PATIENCE_MS 20000
@@ -188,15 +189,54 @@ static void signal_while_starting_ends_cleanly(void **state)
     assert_int_equal(host_wait(f), 0);
 }
 
-static void second_signal_ends_at_once(void **state)
+/* As timeout(1) and impatient hands do it. */
+static void quick_signals_end_cleanly(void **state)
 {
     struct fixture *f = *state;
-    host_start(f, 1, "stop=never");
-    host_expect(f, "1 broker ready");
-    assert_int_equal(kill(f->pid, SIGINT), 0);
-    host_expect(f, "stopping broker 1");
-    assert_int_equal(kill(f->pid, SIGINT), 0);
-    assert_int_equal(host_wait(f), 130);
+    static const int signals[][2] = {{SIGTERM, SIGINT}, {SIGINT, SIGINT}, {SIGTERM, SIGTERM}};
+    for (size_t i = 0; i < ARRAY_LEN(signals); i++) {
+        host_start(f, 3, "");
+        host_expect(f, "3 brokers ready");
+        assert_int_equal(kill(f->pid, signals[i][0]), 0);
+        if (i > 0) {
+            host_expect(f, "stopping broker 2");
+        }
+        assert_int_equal(kill(f->pid, signals[i][1]), 0);
+        assert_int_equal(host_wait(f), 0);
+        assert_non_null(strstr(f->printed, "broker 1 stopped\nklamm dev: ended\n"));
+    }
+}
+
+/* Signals until one counts; how many milliseconds that took. */
+static int64_t signal_until_over(struct fixture *f, int number)
+{
+    struct timespec begin;
+    struct timespec end;
+    assert_int_equal(clock_gettime(CLOCK_MONOTONIC, &begin), 0);
+    struct pollfd over = {.fd = f->output, .events = POLLIN};
+    do {
+        assert_int_equal(kill(f->pid, number), 0);
+    } while (poll(&over, 1, 20) == 0);
+    host_expect(f, "ended at once");
+    assert_int_equal(clock_gettime(CLOCK_MONOTONIC, &end), 0);
+    return (end.tv_sec - begin.tv_sec) * 1000 + (end.tv_nsec - begin.tv_nsec) / 1000000;
+}
+
+static void later_signal_ends_at_once(void **state)
+{
+    struct fixture *f = *state;
+    static const struct {
+        int number;
+        int status;
+    } rows[] = {{SIGINT, 130}, {SIGTERM, 143}};
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        host_start(f, 1, "stop=never");
+        host_expect(f, "1 broker ready");
+        assert_int_equal(kill(f->pid, SIGINT), 0);
+        host_expect(f, "stopping broker 1");
+        assert_in_range(signal_until_over(f, rows[i].number), 900, PATIENCE_MS);
+        assert_int_equal(host_wait(f), rows[i].status);
+    }
     /* What was left behind is put in order by the next one. */
     host_start(f, 1, "");
     host_expect(f, "1 broker ready");
@@ -227,7 +267,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(broker_that_cannot_start_ends_the_host_with_the_reason,
                                         setup, teardown),
         cmocka_unit_test_setup_teardown(signal_while_starting_ends_cleanly, setup, teardown),
-        cmocka_unit_test_setup_teardown(second_signal_ends_at_once, setup, teardown),
+        cmocka_unit_test_setup_teardown(quick_signals_end_cleanly, setup, teardown),
+        cmocka_unit_test_setup_teardown(later_signal_ends_at_once, setup, teardown),
         cmocka_unit_test_setup_teardown(second_host_in_a_directory_is_refused, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -308,6 +308,16 @@ static void signals_reach_the_loop(void **state)
     run(f);
 }
 
+static void a_process_that_has_ended_ignores_signals(void **state)
+{
+    (void)state;
+    loop_ignore_signals();
+    assert_int_equal(raise(SIGTERM), 0);
+    assert_int_equal(raise(SIGINT), 0);
+    assert_true(signal(SIGTERM, SIG_DFL) == SIG_IGN);
+    assert_true(signal(SIGINT, SIG_DFL) == SIG_IGN);
+}
+
 static void clocks_advance(void **state)
 {
     struct fixture *f = *state;
@@ -335,6 +345,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(work_runs_in_order_and_reports_back, setup, teardown),
         cmocka_unit_test_setup_teardown(random_numbers_differ_between_loops, setup, teardown),
         cmocka_unit_test_setup_teardown(signals_reach_the_loop, setup, teardown),
+        cmocka_unit_test(a_process_that_has_ended_ignores_signals),
         cmocka_unit_test_setup_teardown(clocks_advance, setup, teardown),
         cmocka_unit_test(free_drops_timers_letters_and_work_without_calling),
     };
