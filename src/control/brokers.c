@@ -42,6 +42,7 @@ static void broker_set_alive(struct control *c, struct core_broker *b, bool is_a
     if (b->is_alive != is_alive) {
         b->is_alive = is_alive;
         c->alive_count += is_alive ? 1 : -1;
+        (void)control_effect_add(c, CONTROL_EFFECT_BROKERS); /* it has no body */
     }
 }
 

@@ -382,7 +382,9 @@ enum control_effect_kind {
     CONTROL_EFFECT_WATCH,  /* the state of a partition: read it, and again when it changes */
     CONTROL_EFFECT_RESIGN, /* give up the role; the driver answers with CONTROL_ON_RESIGNED */
     CONTROL_EFFECT_LOG,
-    CONTROL_EFFECT_MOVED, /* the stored assignment of a partition that moves, or moved, changed */
+    CONTROL_EFFECT_MOVED,   /* the stored assignment of a partition that moves, or moved, changed */
+    CONTROL_EFFECT_BROKERS, /* a broker became one that lives, or is none any more: long after it
+                               registered where what it led before had to be sorted out first */
 };
 
 enum control_level {

@@ -283,6 +283,9 @@ static void effect_perform(struct controller *c, const struct control_effect *ef
     case CONTROL_EFFECT_MOVED:
         controller_moves_partition(c, effect->moved.topic, effect->moved.partition);
         break;
+    case CONTROL_EFFECT_BROKERS:
+        controller_moves_brokers(c);
+        break;
     default:
         CHECK(false);
     }

@@ -95,7 +95,6 @@ static void brokers_tell(struct controller *c)
     if (term != c->term) {
         return; /* the reading went with the term */
     }
-    controller_moves_brokers(c);
     brokers_free(c);
     c->is_reading_brokers = false;
     if (c->role == ROLE_LOADING && !c->is_topics_asked) {

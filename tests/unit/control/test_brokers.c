@@ -105,6 +105,22 @@ static void a_bounced_broker_leaves_the_isr_before_it_is_back(void **state)
     world_deinit(&w);
 }
 
+/* Who waits for it, the queue of moves, is told so: no change of the registrations follows. */
+static void a_bounced_broker_lives_when_its_absence_is_over(void **state)
+{
+    struct world w;
+    (void)state;
+    world_with(&w, 3, "1,2,3");
+    w.brokers_told = 0;
+    world_start(&w, 1);
+    assert_false(control_has_live(w.core, 1));
+    assert_int_equal(w.brokers_told, 1);
+    world_run(&w);
+    assert_true(control_has_live(w.core, 1));
+    assert_int_equal(w.brokers_told, 2);
+    world_deinit(&w);
+}
+
 /* Had it come back with less, it would have left the ISR by itself; it hears a new epoch. */
 static void a_broker_that_bounced_unseen_gets_a_new_epoch(void **state)
 {
@@ -201,6 +217,7 @@ int main(void)
         cmocka_unit_test(a_dead_follower_leaves_the_isr),
         cmocka_unit_test(the_last_isr_is_kept_whole),
         cmocka_unit_test(a_bounced_broker_leaves_the_isr_before_it_is_back),
+        cmocka_unit_test(a_bounced_broker_lives_when_its_absence_is_over),
         cmocka_unit_test(a_broker_that_bounced_unseen_gets_a_new_epoch),
         cmocka_unit_test(a_member_that_bounced_unseen_may_lead),
         cmocka_unit_test(when_all_bounced_unseen_the_isr_stays_and_the_epoch_rises),

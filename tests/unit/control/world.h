@@ -94,7 +94,8 @@ struct world {
     struct list answers;
     struct buf sent; /* lines "4 leader t-0 ..." */
     struct buf log;
-    uint32_t steps; /* bits of all writes so far */
+    uint32_t steps;       /* bits of all writes so far */
+    int32_t brokers_told; /* times that some broker became a live one, or is none any more */
     bool has_block;
     struct model_producer_block block;
     struct buf legacy;      /* /admin/reassign_partitions as "t-0 1,2;", an entry each */
@@ -423,6 +424,8 @@ static inline void world_events(struct world *w, const struct control_event *eve
         } else if (e->kind == CONTROL_EFFECT_RESIGN) {
             w->is_resigned = true;
             buf_putf(&w->log, "resign: %s\n", e->text);
+        } else if (e->kind == CONTROL_EFFECT_BROKERS) {
+            w->brokers_told++;
         } else if (e->kind == CONTROL_EFFECT_LOG) {
             buf_putf(&w->log, "%s%s\n", e->level == CONTROL_WARNING ? "warning: " : "", e->text);
         }
