@@ -212,11 +212,14 @@ def brokers(address):
     return set(answer.array(lambda: (answer.take("i"), answer.text(), answer.take("i"), answer.text())[0]))
 
 
-def metadata(address, topic):
-    """(code, {partition: (leader, leader epoch, replicas, isr)}) of the topic; version 7."""
+Partition = collections.namedtuple("Partition", "leader epoch replicas isr")
+
+
+def cluster(address, topic):
+    """({broker: "host:port"}, code, {partition: Partition}) of the topic; version 7, which makes no topic."""
     answer = call(address, 3, 7, array([text(topic)]) + b"\0")
     answer.take("i")
-    answer.array(lambda: (answer.take("i"), answer.text(), answer.take("i"), answer.text()))
+    rows = answer.array(lambda: (answer.take("i"), answer.text(), answer.take("i"), answer.text()))
     answer.text()
     answer.take("i")
     assert answer.take("i") == 1
@@ -229,8 +232,24 @@ def metadata(address, topic):
         partition = answer.take("i")
         leader, epoch = answer.take("i"), answer.take("i")
         replicas, isr, _ = (answer.array(lambda: answer.take("i")) for _ in range(3))
-        found[partition] = (leader, epoch, replicas, isr)
-    return code, found
+        found[partition] = Partition(leader, epoch, replicas, isr)
+    return {broker: "%s:%d" % (host, port) for broker, host, port, _ in rows}, code, found
+
+
+def metadata(address, topic):
+    """(code, {partition: Partition}) of the topic."""
+    return cluster(address, topic)[1:]
+
+
+def latest_offset(address, topic, partition):
+    """(code, offset) of ListOffsets for the end of what may be read; version 5."""
+    part = struct.pack(">iiq", partition, -1, -1)
+    answer = call(address, 2, 5, struct.pack(">ib", -1, 0) + array([text(topic) + array([part])]))
+    answer.take("i")
+    assert (answer.take("i"), answer.text(), answer.take("i"), answer.take("i")) == (1, topic, 1, partition)
+    code = answer.take("h")
+    answer.take("q")
+    return code, answer.take("q")
 
 
 def create_partitions(address, counts):

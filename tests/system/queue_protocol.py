@@ -7,6 +7,7 @@ from protocol import call, compact_array, compact_text, varint
 ALTER, SUBMIT, PAUSE, RESUME, CANCEL, SETTINGS, UNDO = range(7)
 QUEUED, RUNNING, PAUSED, DONE, CANCELLED = range(5)
 NOTE_QUEUED = 1
+NOT_CONTROLLER = 41
 
 
 def tag(number, data):
@@ -123,11 +124,14 @@ def queued_topic(answer):
 
 
 def status(address):
-    """{"moving": {(topic, partition): details}, "jobs": {id: job}, "queued": {(topic, partition): row}}."""
+    """{"moving": {(topic, partition): details}, "jobs": {id: job}, "queued": {(topic, partition): row}}; None of a broker
+    that is not the controller."""
     body = struct.pack(">i", 30000) + compact_array(None) + varint(1) + tag(10000, b"\1")
     answer = call(address, 46, 0, body, True)
     answer.take("i")
     code = answer.take("h")
+    if code == NOT_CONTROLLER:
+        return None
     assert code == 0, code
     answer.compact_text()
     moving = {}

@@ -242,28 +242,9 @@ class ServerTest(ClusterTest):
         zookeeper.require()
         cls.cluster = ServerCluster(cls.brokers, **cls.settings)
 
-    def create(self, topic, *rows):
-        super().create(topic, *rows)
-        self.wait_known(topic, len(rows))
-
-    def wait_told(self, topic, condition):
-        """Every broker that runs tells what condition(partitions) asks for, {partition: (leader, leader epoch, replicas,
-        isr)}: they hear from the controller one after the other, and of what has ended when it is stored already."""
-        def is_told(address):
-            try:
-                code, found = protocol.metadata(address, topic)
-            except OSError:  # it has just been started
-                return False
-            return code == 0 and condition(found)
-        for broker, server in self.cluster.running().items():
-            wait_until("broker %d to know of %s" % (broker, topic), lambda at=server.address: is_told(at))
-
-    def wait_known(self, topic, count):
-        """So many partitions with a leader."""
-        self.wait_told(topic, lambda found: len(found) == count and all(row[0] >= 0 for row in found.values()))
-
-    def wait_replicas(self, topic, *rows):
-        self.wait_told(topic, lambda found: [found[i][2] for i in sorted(found)] == list(rows))
+    def addresses(self):
+        """Of the brokers that run and answer."""
+        return [server.address for server in self.cluster.running().values()]
 
     def report(self):
         """What the controller tells of moves to those who ask for more."""

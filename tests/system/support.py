@@ -8,10 +8,13 @@ import threading
 import time
 import unittest
 
+import configs
+import protocol
 from devcluster import DevCluster
 
 BUILD = os.environ["KLAMM_BUILD"]
 DEADLINE_SECONDS = 60
+KCAT_SECONDS = 200  # for the 100 MB that some tests write, on any machine
 
 
 def wait_until(what, condition, seconds=DEADLINE_SECONDS):
@@ -28,7 +31,7 @@ def wait_until(what, condition, seconds=DEADLINE_SECONDS):
 
 def kcat(*arguments, text=None, check=True):
     result = subprocess.run(["kcat", *arguments], input=text, capture_output=True, text=True, check=False,
-                            timeout=DEADLINE_SECONDS)
+                            timeout=KCAT_SECONDS)
     if check and result.returncode != 0:
         raise AssertionError("kcat %s: status %d\n%s" % (" ".join(arguments), result.returncode, result.stderr))
     return result
@@ -80,7 +83,80 @@ class ClusterTest(unittest.TestCase):
         """Makes a topic; a row is the replica list of one partition."""
         self.cluster.admin("topics", "create", topic, "--replica-assignment",
                            ",".join(":".join(map(str, row)) for row in rows))
-        wait_until("leaders of " + topic, lambda: all(p["leader"] >= 0 for p in self.partitions(topic)))
+        self.wait_known(topic, len(rows))
+
+    # Brokers hear of a change one after the other, after the controller: what holds on one need not yet hold on another.
+
+    def addresses(self):
+        """Of the brokers that run."""
+        return ["127.0.0.1:%d" % row["port"] for row in self.status().values() if row["state"] == "running"]
+
+    def told(self, topic):
+        """What each broker that runs tells of the topic: its partitions in order, [] when it does not know the topic, None
+        while it does not answer."""
+        def ask(address):
+            try:
+                code, found = protocol.metadata(address, topic)
+            except OSError:
+                return None  # it has just been started
+            return [found[p] for p in sorted(found)] if code == 0 else []
+        return [ask(address) for address in self.addresses()]
+
+    def wait_told(self, what, topic, condition):
+        """Until condition(partitions) holds of what every broker tells."""
+        seen = []
+
+        def look():
+            seen[:] = self.told(topic)
+            return all(partitions is not None and condition(partitions) for partitions in seen)
+        try:
+            wait_until("%s on every broker" % what, look)
+        except AssertionError as error:
+            raise AssertionError("%s; last told: %s" % (error, seen)) from None
+
+    def wait_known(self, topic, count):
+        """Until every broker tells the leaders of so many partitions."""
+        self.wait_told("%d leaders of %s" % (count, topic), topic, lambda told: len(told) == count and all(
+            p.leader >= 0 for p in told))
+
+    def wait_gone(self, broker):
+        """Until no broker, and so not the controller either, takes it for a live one."""
+        wait_until("broker %d to be missed" % broker, lambda: not any(
+            broker in protocol.brokers(address) for address in self.addresses()))
+
+    def wait_settings(self, kind, name, expected):
+        """Until every broker, and so the controller too, goes by these settings of a broker or a topic, and no others."""
+        wait_until("settings %s of '%s' on every broker" % (expected, name), lambda: all(
+            configs.describe(address, kind, name) == expected for address in self.addresses()))
+
+    def wait_replicas(self, topic, *lists):
+        self.wait_told("replicas %s of %s" % (lists, topic), topic, lambda told: [p.replicas for p in told] == list(lists))
+
+    def wait_isr(self, topic, *rows):
+        """In any order within a row."""
+        expected = [sorted(row) for row in rows]
+        self.wait_told("in-sync sets %s of %s" % (rows, topic), topic, lambda told: [sorted(p.isr) for p in told] == expected)
+
+    def wait_leader(self, topic, *ids):
+        """Until all brokers name the same leader of partition 0, one of these; returns which."""
+        def agreed():
+            leaders = {partitions[0].leader if partitions else None for partitions in self.told(topic)}
+            return leaders if len(leaders) == 1 and leaders <= set(ids) else None
+        return wait_until("one of %s to lead %s" % (ids, topic), agreed).pop()
+
+    def wait_readable(self, topic, only=None):
+        """Until the leader of each partition, or of one, knows how far those before it had committed: before, a reader
+        finds an early end. A broker
+        that has just started may not know the topic yet."""
+        def is_readable():
+            try:
+                brokers, code, found = protocol.cluster(self.addresses()[0], topic)
+                leaders = {p: brokers.get(found[p].leader) for p in found if only is None or p == only}
+                return code == 0 and all(address is not None and protocol.latest_offset(address, topic, p)[0] == 0
+                                         for p, address in leaders.items())
+            except OSError:
+                return False  # one has just been started, or is down, which the one that was asked has not heard
+        wait_until("the ends of %s to be known" % topic, is_readable)
 
     def partitions(self, topic):
         """Waits until the broker that is asked knows the topic: it learns of a new one after the controller."""
@@ -99,6 +175,7 @@ class ClusterTest(unittest.TestCase):
 
     def consume(self, topic, *options):
         """All records of the topic, as lines. A broker that has just started may not know the topic yet."""
+        self.wait_readable(topic, int(options[options.index("-p") + 1]) if "-p" in options else None)
         results = []
 
         def is_known():

@@ -37,6 +37,7 @@ class DeleteRecords(ClusterTest):
         return error, reader.take("q")
 
     def offsets(self, topic):
+        self.wait_readable(topic)
         out = kcat("-b", self.cluster.bootstrap, "-t", topic, "-p", "0", "-C", "-e", "-q", "-o", "beginning", "-f", "%o %s\\n")
         return [(int(line.split(" ", 1)[0]), line.split(" ", 1)[1]) for line in out.stdout.splitlines()]
 
@@ -51,19 +52,19 @@ class DeleteRecords(ClusterTest):
         self.cluster.admin("reassign", "--execute", "--reassignment-json-file", path)
         wait_until("the move to end", lambda: not json.loads(
             self.cluster.admin("reassign", "--list", "--json").stdout)["reassignments"])
-        moved = self.partitions("inside")[0]
-        self.assertEqual((moved["replicas"], sorted(moved["isr"])), ([2, 3], [2, 3]))
+        self.wait_replicas("inside", [2, 3])
+        self.wait_isr("inside", [2, 3])
+        leader = self.wait_leader("inside", 2, 3)
         self.assertEqual(self.offsets("inside"), left)
-        self.assertEqual(self.earliest(moved["leader"], "inside"), (0, 37))
+        self.assertEqual(self.earliest(leader, "inside"), (0, 37))
         # The one that follows has the same start: it keeps it when it leads.
-        self.cluster.dev("stop", str(moved["leader"]))
+        self.cluster.dev("stop", str(leader))
         try:
-            other = 5 - moved["leader"]
-            wait_until("the other to lead", lambda: self.partitions("inside")[0]["leader"] == other)
-            self.assertEqual(self.earliest(other, "inside"), (0, 37))
+            other = self.wait_leader("inside", 5 - leader)
             self.assertEqual(self.offsets("inside"), left)
+            self.assertEqual(self.earliest(other, "inside"), (0, 37))
         finally:
-            self.cluster.dev("start", str(moved["leader"]))
+            self.cluster.dev("start", str(leader))
 
     def test_the_start_outlives_a_crash_of_all_replicas(self):
         lines = ["record %d" % i for i in range(50)]
@@ -74,7 +75,6 @@ class DeleteRecords(ClusterTest):
             self.cluster.dev("kill", str(broker))
         for broker in (1, 2):
             self.cluster.dev("start", str(broker))
-        wait_until("a leader", lambda: self.partitions("kept")[0]["leader"] in (1, 2))
         self.assertEqual(self.offsets("kept"), [(i, lines[i]) for i in range(20, 50)])
 
     def test_refusals_change_nothing(self):

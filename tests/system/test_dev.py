@@ -8,7 +8,7 @@ import tempfile
 import unittest
 
 from devcluster import DevCluster
-from support import BUILD, DEADLINE_SECONDS, ClusterTest, wait_until
+from support import BUILD, DEADLINE_SECONDS, ClusterTest
 
 KLAMM = os.path.join(BUILD, "klamm")
 
@@ -21,9 +21,6 @@ class Dev(ClusterTest):
     def states(self):
         status = json.loads(self.cluster.dev("status", "--json").stdout)
         return {b["id"]: b["state"] for b in status["brokers"]}
-
-    def isr(self, topic):
-        return [sorted(p["isr"]) for p in self.partitions(topic)]
 
     def restart(self, *end_signals):
         """Ends the process by the signals, starts another one in its directory; returns the exit status."""
@@ -38,10 +35,10 @@ class Dev(ClusterTest):
         self.create("stopped", [1, 2, 3])
         self.cluster.dev("stop", "1")
         self.assertEqual(self.states(), {1: "stopped", 2: "running", 3: "running"})
-        self.assertIn(self.partitions("stopped")[0]["leader"], (2, 3))
+        self.wait_leader("stopped", 2, 3)
         self.produce("stopped", lines("without"))
         self.cluster.dev("start", "1")
-        wait_until("broker 1 in sync", lambda: self.isr("stopped") == [[1, 2, 3]])
+        self.wait_isr("stopped", [1, 2, 3])
         self.assertEqual(self.consume("stopped"), lines("without"))
 
     def test_killed_broker_is_noticed_and_loses_nothing(self):
@@ -49,10 +46,10 @@ class Dev(ClusterTest):
         self.produce("killed", lines("before"))
         self.cluster.dev("kill", "2")
         self.assertEqual(self.states()[2], "killed")
-        wait_until("another leader", lambda: self.partitions("killed")[0]["leader"] in (1, 3))
+        self.wait_leader("killed", 1, 3)
         self.produce("killed", lines("between"))
         self.cluster.dev("start", "2")
-        wait_until("broker 2 in sync", lambda: self.isr("killed") == [[1, 2, 3]])
+        self.wait_isr("killed", [1, 2, 3])
         self.assertEqual(self.consume("killed"), lines("before") + lines("between"))
 
     def test_broker_may_be_started_before_its_old_session_expired(self):
@@ -71,7 +68,7 @@ class Dev(ClusterTest):
         self.create("clean", [1, 2, 3])
         self.produce("clean", lines("kept"))
         self.assertEqual(self.restart(signal.SIGTERM), 0)
-        wait_until("all in sync", lambda: self.isr("clean") == [[1, 2, 3]])
+        self.wait_isr("clean", [1, 2, 3])
         self.assertEqual(self.consume("clean"), lines("kept"))
 
     def test_two_quick_signals_end_it_cleanly(self):
@@ -82,7 +79,7 @@ class Dev(ClusterTest):
         self.create("crashed", [1, 2, 3])
         self.produce("crashed", lines("kept"))
         self.assertEqual(self.restart(signal.SIGKILL), -signal.SIGKILL)
-        wait_until("all in sync", lambda: self.isr("crashed") == [[1, 2, 3]])
+        self.wait_isr("crashed", [1, 2, 3])
         self.assertEqual(self.consume("crashed"), lines("kept"))
 
     def test_directory_in_use_is_refused(self):

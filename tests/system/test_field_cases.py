@@ -164,8 +164,8 @@ class FieldCases(ClusterTest):
                 self.assertGreaterEqual(found[0][1], newest[address], "metadata went back")
                 newest[address] = found[0][1]
         self.wait_partition(topic, replicas=[2, 3, 4], isr=[2, 3, 4])
-        self.assertIn(self.partitions(topic)[0]["leader"], (2, 3, 4))
-        self.assertGreater(self.partitions(topic)[0]["leader_epoch"], epoch)
+        self.wait_leader(topic, 2, 3, 4)
+        self.assertGreater(min(told[0].epoch for told in self.told(topic)), epoch)
         time_after = len(writer.lines)
         wait_until("records after the move", lambda: len(writer.lines) > time_after + 1000)
         lines = writer.finish()
@@ -227,7 +227,7 @@ class FieldCases(ClusterTest):
                          (0, {("both", 1): ([5, 6, 1, 2], [5, 6], [1, 2])}))
         self.let_go("both")
         self.wait_idle("both")
-        wait_until("both lists", lambda: [p["replicas"] for p in self.partitions("both")] == [[1, 2], [5, 6]])
+        self.wait_replicas("both", [1, 2], [5, 6])
         self.assertEqual(self.consume("both", "-p", "0"), LINES)
         self.assertEqual(self.consume("both", "-p", "1"), LINES)
         wait_until("copies on 3 and 4 to go", lambda: self.folders("both", 1) == {5, 6} and self.folders("both") == {1, 2})
@@ -381,7 +381,7 @@ class FieldCases(ClusterTest):
         self.start_moves({("orders", 0): [4, 5], ("orders", 1): [5, 6], ("orders", 2): [6, 4]}, *SLOW)
         address = self.address(self.controller())
         self.assertEqual(protocol.create_partitions(address, {"orders": 4, "idle": 2}), {"orders": 60, "idle": 0})
-        wait_until("the new partition", lambda: len(self.partitions("idle")) == 2)
+        self.wait_told("the new partition", "idle", lambda told: len(told) == 2)
         self.cluster.admin("topics", "delete", "orders")
         wait_until("the list to lose it", lambda: not any(topic == "orders" for topic, _ in self.moves()))
         self.start_moves({("idle", 0): [5, 6]})
@@ -390,7 +390,8 @@ class FieldCases(ClusterTest):
         controller = self.controller()
         self.cluster.dev("kill", str(controller))
         wait_until("another controller", lambda: self.controller() != controller)
-        self.assertEqual([p["replicas"] for p in self.partitions("idle")][0], [5, 6])
+        self.wait_told("the move of idle to stay", "idle", lambda told: told and told[0].replicas == [5, 6])
+        self.wait_told("orders to be gone", "orders", lambda told: told == [])
         self.assertNotIn("orders", self.cluster.admin("topics", "list").stdout)
         self.cluster.dev("start", str(controller))
 
@@ -417,7 +418,7 @@ class FieldCases(ClusterTest):
         self.cluster.dev("start", "6")
         self.let_go("many")
         self.wait_idle("many")
-        wait_until("all lists", lambda: [p["replicas"] for p in self.partitions("many")] == list(plan.values()))
+        self.wait_replicas("many", *plan.values())
         for partition in range(20):
             self.assertEqual(self.consume("many", "-p", str(partition)), LINES[:3000])
 

@@ -92,10 +92,10 @@ class Limits(ClusterTest):
         self.assertEqual(self.consume("held"), LINES + more)
         # A member that was away catches up beyond any limit.
         self.cluster.dev("kill", "2")
-        wait_until("the death to be known", lambda: self.partitions("held")[0]["isr"] == [1])
+        self.wait_isr("held", [1])
         self.produce("held", more, *SMALL)
         self.cluster.dev("start", "2")
-        wait_until("broker 2 in sync", lambda: sorted(self.partitions("held")[0]["isr"]) == [1, 2])
+        self.wait_isr("held", [1, 2])
         self.assertEqual(self.moving(), ["held"])
         self.assertLess(self.log_bytes("held", 3), self.log_bytes("held", 1) // 4)
         self.set_rate(job, NO_RATE)
@@ -125,7 +125,7 @@ class Limits(ClusterTest):
         self.await_idle()
         self.await_rates("alone", (1, 2, 4), -1)
         self.assertEqual(self.held("alone"), ([{}] * 4, {}))
-        self.assertEqual(self.partitions("alone")[0]["replicas"], [1, 2, 4])
+        self.wait_replicas("alone", [1, 2, 4])
         self.assertEqual(self.consume("alone"), LINES)
 
     def test_s10_a_rate_lives_as_long_as_its_job(self):
@@ -203,19 +203,19 @@ class Limits(ClusterTest):
         finally:
             is_over.set()
             writer.join()
-        self.assertEqual(self.partitions("growing")[0]["replicas"], [3])
+        self.wait_replicas("growing", [3])
 
     def test_s14_a_dead_replica_does_not_matter(self):
         self.start("orphan", (1, 2, 3))
         self.cluster.dev("kill", "3")
         try:
-            wait_until("the death to be known", lambda: sorted(self.partitions("orphan")[0]["isr"]) == [1, 2])
+            self.wait_isr("orphan", [1, 2])
             self.submit("orphan", [1, 2, 4], 1000000)
             self.await_rates("orphan", (1, 2, 4), 1000000)
             self.await_copy("orphan", 4)
             self.assertLess(self.log_bytes("orphan", 4), self.log_bytes("orphan", 1))
             self.await_idle()
-            self.assertEqual(self.partitions("orphan")[0]["replicas"], [1, 2, 4])
+            self.wait_replicas("orphan", [1, 2, 4])
             self.await_rates("orphan", (1, 2, 4), -1)
         finally:
             self.cluster.dev("start", "3")
@@ -226,7 +226,7 @@ class Limits(ClusterTest):
         self.await_copy("led", 3)
         self.cluster.dev("stop", "1")
         try:
-            wait_until("broker 2 to lead", lambda: self.partitions("led")[0]["leader"] == 2)
+            self.wait_leader("led", 2)
             self.produce("led", LINES[:2000], *SMALL)
             self.await_rates("led", (2, 3), SLOW)
             self.assertLess(self.log_bytes("led", 3), self.log_bytes("led", 2) // 4)

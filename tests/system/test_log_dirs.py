@@ -65,8 +65,8 @@ class LogDirs(ClusterTest):
 
     def assert_only_these_moved(self, topic, moved):
         """Broker 2 leads the partitions that were in the bad directory, the others stay, and all take records."""
-        wait_until("broker 2 to lead %s" % moved, lambda: all(
-            p["leader"] == (2 if i in moved else 1) for i, p in enumerate(self.partitions(topic))))
+        self.wait_told("broker 2 to lead %s" % moved, topic, lambda told: [p.leader for p in told] == [
+            2 if i in moved else 1 for i in range(4)])
         for partition in range(4):
             self.produce(topic, LINES, "-p", str(partition))
             self.assertEqual(self.consume(topic, "-p", str(partition))[-len(LINES):], LINES)
@@ -161,7 +161,7 @@ class LogDirs(ClusterTest):
         os.unlink(self.small)
         os.rename(self.small + "-away", self.small)
         self.cluster.dev("start", "1")
-        wait_until("broker 1 in sync", lambda: all(sorted(p["isr"]) == [1, 2] for p in self.partitions("gone")))
+        self.wait_isr("gone", *[[1, 2]] * 4)
         self.assertEqual(self.offline(), [])
 
 

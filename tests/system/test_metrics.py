@@ -67,14 +67,9 @@ class Metrics(ClusterTest):
     def let_go(self, topic):
         self.assertEqual(configs.replace(self.address(1), configs.TOPIC, topic, {}), 0)
 
-    def wait_replicas(self, topic, replicas):
-        def shown():
-            p = self.partitions(topic)[0]
-            return p["replicas"] == replicas and sorted(p["isr"]) == sorted(replicas)
-        wait_until("%s on %s" % (topic, replicas), shown)
-
-    def wait_isr(self, topic, isr):
-        wait_until("the ISR %s" % isr, lambda: sorted(self.partitions(topic)[0]["isr"]) == isr)
+    def wait_moved(self, topic, replicas):
+        self.wait_replicas(topic, replicas)
+        self.wait_isr(topic, replicas)
 
     def create(self, topic, *rows):
         super().create(topic, *rows)
@@ -116,7 +111,7 @@ class Metrics(ClusterTest):
             self.assertEqual(self.gauge(MANAGER + "reassigningpartitions"), {1: 1})
         finally:
             self.cluster.dev("start", "3")
-        self.wait_replicas("grows", [1, 2, 3, 4])
+        self.wait_moved("grows", [1, 2, 3, 4])
         self.wait_gauge(MANAGER + "reassigningpartitions", {})
         self.assertEqual(self.gauge(MANAGER + "underreplicatedpartitions"), {})
 
@@ -129,7 +124,7 @@ class Metrics(ClusterTest):
         self.assertEqual(self.gauge(MANAGER + "underreplicatedpartitions"), {})
         self.assertEqual(self.cluster.admin("topics", "describe", "--under-replicated-partitions").stdout, "")
         self.let_go("orders")
-        self.wait_replicas("orders", [1, 2, 4])
+        self.wait_moved("orders", [1, 2, 4])
         self.wait_gauge(MANAGER + "reassigningpartitions", {})
 
         def rise(broker, name):
@@ -164,7 +159,7 @@ class Metrics(ClusterTest):
             self.assertEqual(self.gauge(MANAGER + "underreplicatedpartitions"), {1: 1})
         finally:
             self.cluster.dev("start", "2")
-        self.wait_replicas("shrinks", [1, 2])
+        self.wait_moved("shrinks", [1, 2])
         self.wait_gauge(MANAGER + "reassigningpartitions", {})
 
     # ---- each move ----
@@ -177,14 +172,17 @@ class Metrics(ClusterTest):
         active = self.controller()
         here = {"topic": "watched-1", "partition": 0}
 
+        def key(name, **labels):
+            return name, tuple(sorted((k, str(v)) for k, v in {**here, **labels}.items()))
+
         def told(name, **labels):
-            key = (name, tuple(sorted((k, str(v)) for k, v in {**here, **labels}.items())))
-            return self.scrape(active).values.get(key)
+            return self.scrape(active).values.get(key(name, **labels))
         wait_until("the size", lambda: told("klamm_move_bytes_to_copy") == size)
-        wait_until("the first bytes", lambda: told("klamm_move_bytes_copied"))
-        copied = told("klamm_move_bytes_copied")
+        page = wait_until("the first bytes", lambda: [page for page in [self.scrape(active)]
+                                                      if page.values.get(key("klamm_move_bytes_copied"))])[0]
+        copied = page.values[key("klamm_move_bytes_copied")]
         self.assertLess(copied, size)
-        self.assertEqual(told("klamm_move_lag_bytes", broker=3), size - copied)
+        self.assertEqual(page.values[key("klamm_move_lag_bytes", broker=3)], size - copied)
         self.assertEqual(self.gauge("klamm_moves_running"), {active: 1})
         self.assertGreater(told("klamm_move_age_seconds"), 0)
         status = json.loads(metrics.get(self.port(active), "/status")[2])["moves"]
@@ -207,7 +205,7 @@ class Metrics(ClusterTest):
         finally:
             self.cluster.dev("start", "3")
         self.let_go("watched-1")
-        self.wait_replicas("watched-1", [1, 3])
+        self.wait_moved("watched-1", [1, 3])
         wait_until("the move to be gone", lambda: told("klamm_move_age_seconds") is None)
 
     def test_a_job_is_told_as_the_command_line_tells_it(self):

@@ -22,44 +22,41 @@ class Moves(ClusterTest):
         wait_until("moves to end",
                    lambda: "No partition reassignments found." in self.cluster.admin("reassign", "--list").stdout)
 
-    def replicas(self, topic):
-        return [p["replicas"] for p in self.partitions(topic)]
-
     def test_row_24_a_full_move_loses_and_repeats_nothing(self):
         self.create("full", [1, 2, 3])
         self.produce("full", LINES[:10000])
         self.reassign("--execute", self.plan("full", [4, 5, 6]))
         self.produce("full", LINES[10000:])
         self.wait_idle()
-        self.assertEqual(self.replicas("full"), [[4, 5, 6]])
+        self.wait_replicas("full", [4, 5, 6])
+        self.wait_isr("full", [4, 5, 6])
+        self.wait_leader("full", 4, 5, 6)
         self.assertEqual(self.consume("full"), LINES)
-        isr = wait_until("the in-sync set", lambda: [p for p in self.partitions("full") if sorted(p["isr"]) == [4, 5, 6]])
-        self.assertIn(isr[0]["leader"], (4, 5, 6))
 
     def test_row_16_single_replica(self):
         self.create("single", [1])
         self.produce("single", LINES[:1000])
         self.reassign("--execute", self.plan("single", [2]))
         self.wait_idle()
-        self.assertEqual(self.replicas("single"), [[2]])
+        self.wait_replicas("single", [2])
         self.assertEqual(self.consume("single"), LINES[:1000])
         wait_until("the old copy to go", lambda: len(self.folders("single")) == 1)
 
     def test_row_21_a_reorder_moves_no_leader(self):
         self.create("reorder", [1, 2, 3])
         self.reassign("--execute", self.plan("reorder", [3, 1, 2]))
-        self.assertEqual(self.replicas("reorder"), [[3, 1, 2]])
-        self.assertEqual(self.partitions("reorder")[0]["leader"], 1)
+        self.wait_replicas("reorder", [3, 1, 2])
+        self.assertEqual({told[0].leader for told in self.told("reorder")}, {1})
 
     def test_rows_18_and_19_factor_up_and_down(self):
         self.create("factor", [1, 2])
         self.produce("factor", LINES[:500])
         self.reassign("--execute", self.plan("factor", [1, 2, 3]))
         self.wait_idle()
-        self.assertEqual(sorted(self.partitions("factor")[0]["isr"]), [1, 2, 3])
+        self.wait_isr("factor", [1, 2, 3])
         self.reassign("--execute", self.plan("factor", [2, 3]))
         self.wait_idle()
-        self.assertEqual(self.replicas("factor"), [[2, 3]])
+        self.wait_replicas("factor", [2, 3])
         self.assertEqual(self.consume("factor"), LINES[:500])
 
     def test_rows_31_and_33_a_cancel_restores_the_order_too(self):
@@ -74,7 +71,7 @@ class Moves(ClusterTest):
                 listed = self.cluster.admin("reassign", "--list").stdout
                 self.assertIn("undo-0: replicas: 3,4,2,1. adding: 4. removing: 1.", listed)
                 self.reassign("--cancel", path)
-            self.assertEqual(self.replicas("undo"), [[1, 2, 3]])
+            self.wait_replicas("undo", [1, 2, 3])
         finally:
             self.cluster.dev("start", "4")
         self.assertEqual(self.consume("undo"), LINES[:500])
@@ -85,7 +82,7 @@ class Moves(ClusterTest):
         for row in ([3, 4], [4, 5], [5, 6]):
             self.reassign("--execute", self.plan("stacked", row), "--additional")
         self.wait_idle()
-        self.assertEqual(self.replicas("stacked"), [[5, 6]])
+        self.wait_replicas("stacked", [5, 6])
         self.assertEqual(self.consume("stacked"), LINES[:5000])
         wait_until("leftovers to go", lambda: len(self.folders("stacked")) == 2)
 
@@ -96,7 +93,7 @@ class Moves(ClusterTest):
         self.cluster.dev("kill", "5")
         self.cluster.dev("start", "5")
         self.wait_idle()
-        self.assertEqual(self.replicas("killed"), [[4, 5, 6]])
+        self.wait_replicas("killed", [4, 5, 6])
         self.assertEqual(self.consume("killed"), LINES)
 
     def test_data_and_moves_survive_a_restart_of_everything(self):
@@ -107,7 +104,7 @@ class Moves(ClusterTest):
         self.assertEqual(self.cluster.process.wait(60), 0)
         self.cluster.process.stdout.close()
         self.cluster.start()
-        wait_until("leaders", lambda: all(p["leader"] >= 0 for p in self.partitions("kept")))
+        self.wait_leader("kept", 1, 2, 3)
         self.assertEqual(self.consume("kept"), LINES[:2000])
 
 

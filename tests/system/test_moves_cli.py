@@ -10,6 +10,7 @@ import signal
 import subprocess
 import unittest
 
+import configs
 from support import BUILD, DEADLINE_SECONDS, ClusterTest, wait_until
 
 LINES = ["line %06d %s" % (i, "payload " * 20) for i in range(2000)]
@@ -39,9 +40,6 @@ class MovesTest(ClusterTest):
         self.assertTrue(told["has_queue"])
         return ({job["id"]: job for job in told["jobs"]},
                 {(move["topic"], move["partition"]): move for move in told["moves"]})
-
-    def wait_replicas(self, topic, *lists):
-        wait_until("replicas of " + topic, lambda: [p["replicas"] for p in self.partitions(topic)] == list(lists))
 
     def wait_state(self, topic, partition, state):
         def look():
@@ -158,7 +156,8 @@ class Moves(MovesTest):
         self.create("limited", [a, b], [a, b])
         self.assertEqual(self.moves("limits", "--per-cluster", "1")[:2], (0, "The limits are changed.\n"))
         try:
-            wait_until("the limit", lambda: json.loads(self.moves("limits", "--json")[1])["per_cluster"] == 1)
+            self.wait_settings(configs.BROKER, "", {"klamm.moves.max.per.cluster": "1"})
+            self.assertEqual(json.loads(self.moves("limits", "--json")[1])["per_cluster"], 1)
             job, _ = self.submit({("limited", 0): [a, self.silent], ("limited", 1): [b, self.silent]})
             wait_until("one to run", lambda: sorted(m["is_running"] for m in self.status_of("--job", job)[1].values())
                        == [False, True])
@@ -209,8 +208,8 @@ class Moves(MovesTest):
         self.wait_replicas("undone", [a, b], [a, b])
 
     def wait_replicas_of(self, topic, partition, replicas):
-        wait_until("replicas of %s-%d" % (topic, partition),
-                   lambda: self.partitions(topic)[partition]["replicas"] == replicas)
+        self.wait_told("replicas of %s-%d" % (topic, partition), topic,
+                       lambda told: len(told) > partition and told[partition].replicas == replicas)
 
     def test_interrupting_a_watch_leaves_the_move(self):
         a, b, c = self.live[:3]
@@ -253,13 +252,13 @@ class DeadTarget(MovesTest):
         self.create("dead", [1, 2], [1, 4])
         self.cluster.dev("kill", "4")
         path = self.plan({("dead", 0): [1, 4]})
-        wait_until("broker 4 to be gone", lambda: self.moves("submit", path, "--dry-run")[0] == 1)
+        self.wait_gone(4)
         status, _, err = self.moves("submit", path, "--yes")
         self.assertEqual(status, 1)
         self.assertIn("dead-0: broker 4 is down: the move would wait for it (--allow-down-targets accepts that)\n", err)
         self.submit({("dead", 0): [1, 4]}, "--allow-down-targets")
-        row = self.wait_state("dead", 0, ("queued", "waiting"))
-        self.assertRegex(row["why"], r"\Awaiting for broker 4, down( since \d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC)?\Z")
+        why = wait_until("a reason", lambda: self.wait_state("dead", 0, ("queued", "waiting"))["why"])
+        self.assertRegex(why, r"\Awaiting for broker 4, down( since \d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC)?\Z")
         self.cluster.dev("start", "4")
         self.wait_replicas("dead", [1, 4], [1, 4])
 

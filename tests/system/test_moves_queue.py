@@ -29,7 +29,8 @@ class MovesQueue(ClusterTest):
         return queue.alter(self.controller_address(), topics, **fields)
 
     def moves(self):
-        return queue.status(self.controller_address())
+        """Of whoever is controller: one that has just taken over refuses for a moment."""
+        return wait_until("an answer of the controller", lambda: queue.status(self.controller_address()))
 
     def controller_address(self):
         return self.address(self.controller())
@@ -39,10 +40,7 @@ class MovesQueue(ClusterTest):
         given = dict(zip(("in_", "out", "cluster", "bytes"), LIMITS))
         settings = {given[name]: str(value) for name, value in limits.items()}
         self.assertEqual(configs.replace(self.controller_address(), configs.BROKER, "", settings), 0)
-        self.limits = settings
-
-    def lists(self, topic):
-        return [p["replicas"] for p in self.partitions(topic)]
+        self.wait_settings(configs.BROKER, "", settings)
 
     def wait_idle(self):
         def idle():
@@ -68,7 +66,7 @@ class MovesQueue(ClusterTest):
         done = self.wait_job("to-456", queue.DONE)
         self.assertEqual((done["total"], done["done"], done["cancelled"]), (8, 8, 0))
         self.assertEqual((done["submitted_by"], done["client_id"]), ("User:ANONYMOUS", "protocol.py"))
-        self.assertEqual(self.lists("runs"), [[4, 5, 6]] * 8)
+        self.wait_replicas("runs", *[[4, 5, 6]] * 8)
 
     def test_names_are_unique_and_checked(self):
         self.make("names", 1, lines=0)
@@ -83,7 +81,7 @@ class MovesQueue(ClusterTest):
                                     validate_only=True)
         self.assertEqual((code, found["judged", 0][0], found["judged", 1][0], found["judged", 7][0]), (0, 39, 0, 3))
         self.assertEqual(self.moves()["queued"], {})
-        self.assertEqual(self.lists("judged"), [[1, 2, 3]] * 2)
+        self.wait_replicas("judged", *[[1, 2, 3]] * 2)
 
     def test_no_more_run_at_a_time_than_the_operator_allows(self):
         self.make("slots", 6)
@@ -97,14 +95,14 @@ class MovesQueue(ClusterTest):
         self.assertEqual(now["jobs"][job]["state"], queue.RUNNING)
         self.assertEqual(self.alter(action=queue.SETTINGS, job=job, rate=-2, priority=-1)[0], 0)
         self.wait_job(job, queue.DONE)
-        self.assertEqual(self.lists("slots"), [[4, 5, 6]] * 6)
+        self.wait_replicas("slots", *[[4, 5, 6]] * 6)
 
     def test_stock_moves_above_the_limit_wait_too(self):
         self.make("stock", 4)
         self.set_limits(in_=1)
         code, found = protocol.alter(self.controller_address(), {"stock": {p: [4, 5, 6] for p in range(4)}})
         self.assertEqual((code, set(found.values())), (0, {0}))
-        wait_until("all to end", lambda: self.lists("stock") == [[4, 5, 6]] * 4)
+        self.wait_replicas("stock", *[[4, 5, 6]] * 4)
 
     def test_repair_goes_before_balance(self):
         self.make("order", 3, lines=0)
@@ -123,13 +121,14 @@ class MovesQueue(ClusterTest):
         victim = next(b for b in (4, 5, 6) if b != self.controller())
         self.cluster.dev("stop", str(victim))
         try:
+            self.wait_gone(victim)
             code, job, found = self.alter({"dead": {0: [1, 2, victim]}}, action=queue.SUBMIT)
             self.assertEqual((code, found["dead", 0][0]), (0, 0))
             wait_until("the reason", lambda: [r for r in self.moves()["queued"].values() if r["reason"] == TARGET_DOWN])
         finally:
             self.cluster.dev("start", str(victim))
         self.wait_job(job, queue.DONE)
-        self.assertEqual(self.lists("dead"), [[1, 2, victim]])
+        self.wait_replicas("dead", [1, 2, victim])
 
     def test_pause_keeps_what_was_copied_and_resume_goes_on(self):
         self.make("paused", 2)
@@ -141,7 +140,8 @@ class MovesQueue(ClusterTest):
         self.assertEqual(self.alter(action=queue.SETTINGS, job=job, rate=-2, priority=-1)[0], 0)
         self.assertEqual(len(self.moves()["moving"]), 2)
         self.assertEqual(self.alter({"paused": {0: None}}, action=queue.RESUME)[0], 0)
-        wait_until("the one to end", lambda: self.lists("paused")[0] == [4, 5, 6])
+        wait_until("the one to end", lambda: ("paused", 0) not in self.moves()["moving"])
+        self.wait_told("the end of the one", "paused", lambda told: told and told[0].replicas == [4, 5, 6])
         self.assertEqual(list(self.moves()["moving"]), [("paused", 1)])
         self.alter(action=queue.RESUME, brokers=[4])
         self.wait_job(job, queue.DONE)
@@ -155,7 +155,7 @@ class MovesQueue(ClusterTest):
         self.assertEqual((code, set(found.values()), len(found)), (0, {(0, 0)}, 5))
         self.assertEqual(self.moves()["queued"], {})
         self.wait_idle()
-        self.assertEqual(self.lists("undone"), [[2, 3, 1]] * 5)
+        self.wait_replicas("undone", *[[2, 3, 1]] * 5)
         self.assertEqual(self.wait_job(job, queue.CANCELLED)["cancelled"], 5)
 
     def test_a_topic_is_cancelled_as_a_whole(self):
@@ -173,18 +173,22 @@ class MovesQueue(ClusterTest):
         code, reverse, found = self.alter(action=queue.UNDO, job=job)
         self.assertEqual((code, len(found)), (0, 3))
         self.wait_job(reverse, queue.DONE)
-        self.assertEqual(self.lists("back"), [[3, 1, 2]] * 3)
+        self.wait_replicas("back", *[[3, 1, 2]] * 3)
 
     def test_one_at_a_time_and_back_from_the_middle(self):
         self.make("steps", 1)
         _, job, _ = self.alter({"steps": {0: [4, 5, 6]}}, action=queue.SUBMIT, one_at_a_time=True)
         self.wait_job(job, queue.DONE)
-        self.assertEqual(self.lists("steps"), [[4, 5, 6]])
+        self.wait_replicas("steps", [4, 5, 6])
         _, job, _ = self.alter({"steps": {0: [1, 2, 3]}}, action=queue.SUBMIT, one_at_a_time=True, rate=100000)
-        wait_until("the second step", lambda: self.lists("steps")[0] != [4, 5, 6] or not self.moves()["queued"])
+
+        def is_under_way():
+            now = self.moves()
+            return ("steps", 0) in now["moving"] or now["jobs"][job]["state"] == queue.DONE
+        wait_until("the first step", is_under_way)
         self.alter(action=queue.CANCEL, job=job)
         self.wait_idle()
-        self.assertIn(self.lists("steps"), ([[4, 5, 6]], [[1, 2, 3]]))
+        self.wait_told("all of it or nothing", "steps", lambda told: [p.replicas for p in told] in ([[4, 5, 6]], [[1, 2, 3]]))
 
     def test_jobs_survive_a_failover(self):
         self.make("kept", 6)
@@ -207,7 +211,7 @@ class MovesQueue(ClusterTest):
         self.alter(action=queue.RESUME)
         self.alter(action=queue.SETTINGS, job=job, rate=-2, priority=-1)
         self.wait_job(job, queue.DONE)
-        self.assertEqual(self.lists("kept"), [[4, 5, 6]] * 6)
+        self.wait_replicas("kept", *[[4, 5, 6]] * 6)
 
     def test_what_makes_no_sense_is_refused(self):
         self.assertEqual(self.alter(action=9)[0], 42)

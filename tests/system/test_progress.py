@@ -14,7 +14,7 @@ from moves_report import (COPYING, DOWN, FAILED, FETCH_ERROR, HELD, MIN_ISR, NO_
                           THROTTLED)
 from moving import LINES, LISTS, MB, SLOW, SMALL, SOME, MovingTest
 from protocol import Connection, alter_body, call, compact_array, compact_text
-from support import kcat, wait_until
+from support import wait_until
 
 
 class Writer(threading.Thread):
@@ -57,7 +57,7 @@ class Progress(MovingTest):
         self.produce("dies", LINES, "-p", "0", *SMALL)
         self.produce("dies", SOME, "-p", "1", *SMALL)
         started = time.time() * 1000
-        self.start_moves({("dies", 0): [two, three], ("dies", 1): [two, four]}, "--throttle", str(40 * MB))
+        self.start_moves({("dies", 0): [two, three], ("dies", 1): [two, four]}, "--throttle", str(5 * MB))
         wait_until("37 MB", lambda: self.log_bytes("dies", three) >= 37 * MB)
         self.start_moves({("dies", 0): [two, three]}, *SLOW)
         move = self.wait_move("dies", "all that was copied", lambda m: m["copied"] == self.log_bytes("dies", three))
@@ -73,7 +73,9 @@ class Progress(MovingTest):
         self.assertEqual(dead["adding"][three]["reason"], TARGET_DOWN)
         self.assertGreater(dead["since_ms"], killed - 2000)
         self.assertLessEqual(dead["since_ms"], time.time() * 1000)
-        self.assertEqual((dead["copied"], dead["to_copy"]), (move["copied"], move["to_copy"]))
+        self.assertLessEqual(move["copied"], dead["copied"])
+        self.assertLessEqual(dead["copied"], self.log_bytes("dies", three))
+        self.assertEqual(dead["to_copy"], move["to_copy"])
         self.assertEqual((dead["started_ms"], dead["eta_ms"]), (move["started_ms"], -1))
         self.assertGreaterEqual(dead["copied"], 37 * MB)
         shown = self.cluster.admin("moves", "status", "--partition", "dies-0").stdout
@@ -88,13 +90,13 @@ class Progress(MovingTest):
         self.wait_reason("dies", TARGET_DOWN)
         self.cancel(("dies", 0))
         self.assertIsNone(self.move("dies"))
-        self.assertEqual(self.partitions("dies")[0]["replicas"], [one, two])
+        self.wait_told("the list of before", "dies", lambda told: told and told[0].replicas == [one, two])
 
     def test_s03_the_same_target_again_is_the_same_move(self):
         """Asked again after 30 MB, also by somebody whose connection is cut before the answer."""
         self.create("again", [1, 2, 3])
         self.produce("again", LINES, *SMALL)
-        self.start_moves({("again", 0): [1, 2, 4]}, "--throttle", str(40 * MB))
+        self.start_moves({("again", 0): [1, 2, 4]}, "--throttle", str(5 * MB))
         wait_until("30 MB", lambda: self.log_bytes("again", 4) >= 30 * MB)
         self.start_moves({("again", 0): [1, 2, 4]}, *SLOW)
         before = self.wait_move("again", "30 MB to be told", lambda m: m["copied"] >= 30 * MB)
@@ -160,7 +162,7 @@ class Progress(MovingTest):
             self.assertEqual(configs.replace(self.address(broker), configs.BROKER, str(broker),
                                              {"follower.replication.throttled.rate": "1"}), 0)
             self.cluster.dev("stop", str(broker))
-        wait_until("a single in-sync replica", lambda: self.partitions("few")[0]["isr"] == [1])
+        self.wait_isr("few", [1])
         self.produce("few", SOME, *SMALL)
         held = {"min.insync.replicas": "2", LISTS[1]: "0:2,0:3"}
         self.assertEqual(configs.replace(self.address(1), configs.TOPIC, "few", held), 0)
@@ -173,7 +175,7 @@ class Progress(MovingTest):
         for broker in (2, 3):
             self.assertEqual(configs.replace(self.address(broker), configs.BROKER, str(broker), {}), 0)
         self.wait_end("few")
-        self.assertEqual(self.partitions("few")[0]["replicas"], [1, 2])
+        self.wait_replicas("few", [1, 2])
 
     def test_records_that_cannot_be_copied_are_a_reason(self):
         """A byte of the leader's log is wrong: the target refuses what it gets, until the byte is right again."""
@@ -227,8 +229,9 @@ class Progress(MovingTest):
             move = self.wait_reason("s13", THROTTLED)
             self.assertEqual(move["eta_ms"], -1)
             self.assertEqual(move["adding"][3]["reason"], THROTTLED)
-            self.assertRegex(self.cluster.admin("moves", "status", "--partition", "s13-0").stdout,
-                             r"s13-0 .* - +s13 +not converging, incoming [12]\.\d MB/s over limit 1\.0 MB/s")
+            wait_until("both numbers", lambda: re.search(
+                r"s13-0 .* - +s13 +not converging, incoming [12]\.\d MB/s over limit 1\.0 MB/s",
+                self.cluster.admin("moves", "status", "--partition", "s13-0").stdout))
             self.cluster.admin("moves", "set", "--job", "s13", "--throttle", str(5 * MB))
             after = self.wait_move("s13", "a time left", lambda m: m["reason"] == NONE and m["eta_ms"] >= 0)
             self.assertGreaterEqual(after["copied"], move["copied"])
@@ -251,8 +254,8 @@ class Progress(MovingTest):
         for partition in range(6):
             self.produce("slots", SOME[:1000], "-p", str(partition), *SMALL)
         self.submit("slots", {("slots", p): [2] for p in range(6)}, "--throttle", "10000")
-        report = self.report()
-        self.assertEqual(len(report.moves), 4)
+        report = wait_until("four to run and two to wait", lambda: [r for r in [self.report()] if len(r.moves) == 4 and all(
+            waiting["reason"] == SLOT for waiting in r.queued.values())])[0]
         self.assertEqual(len(report.queued), 2)
         for move in report.moves.values():
             self.assertEqual((move["job"], move["submitted_by"]), ("slots", "User:ANONYMOUS"))
@@ -287,7 +290,8 @@ class Progress(MovingTest):
         wait_until("all to be counted", is_over)
         self.assertTrue(any(0 < job["copied"] < whole for job in seen))
         self.submit("summed-back", {("summed", p): [1] for p in range(6)})  # at full speed
-        wait_until("the way back to be counted", lambda: self.report().jobs["summed-back"]["copied"] == whole)
+        wait_until("the way back to be counted", lambda: [job for job in [self.report().jobs["summed-back"]] if (
+            job["done"], job["copied"]) == (6, whole)])
         history = self.cluster.admin("moves", "history").stdout
         self.assertRegex(history, r"summed-back +done .* 6 of 6 +(\d+\.\d MB) +\1 ")
 
@@ -313,10 +317,10 @@ class Progress(MovingTest):
         self.create("later", [1])
         self.produce("later", SOME, *SMALL)
         self.cluster.dev("kill", "5")
-        wait_until("broker 5 to be missed", lambda: "broker 5 at" not in kcat("-b", self.address(1), "-L").stdout)
+        self.wait_gone(5)
         self.submit("later", {("later", 0): [5]}, "--allow-down-targets")
-        waiting = self.report().queued["later", 0]
-        self.assertEqual(waiting["reason"], TARGET_DOWN)
+        waiting = wait_until("the reason", lambda: [row for tp, row in self.report().queued.items()
+                                                    if tp == ("later", 0) and row["reason"] == TARGET_DOWN])[0]
         self.assertGreater(waiting["since_ms"], (time.time() - 60) * 1000)
         self.wait_shown("later", TARGET_DOWN)
         self.cluster.dev("start", "5")

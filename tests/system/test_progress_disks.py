@@ -9,7 +9,7 @@ import unittest
 from devcluster import DevCluster
 from moves_report import DIR_OFFLINE, DISK_FULL, FAILED
 from moving import SLOW, SMALL, SOME, MovingTest
-from support import BUILD, wait_until
+from support import BUILD
 
 
 class BadDirectory(MovingTest):
@@ -71,7 +71,7 @@ class BadDirectory(MovingTest):
         with open(self.small, "w", encoding="utf-8"):
             pass
         self.produce("kept", SOME, *SMALL)  # 2 cannot store it
-        wait_until("2 to leave the in-sync set", lambda: self.partitions("kept")[0]["isr"] == [1])
+        self.wait_isr("kept", [1])
         self.start_moves({("kept", 0): [1, 2, 3]})
         move = self.wait_reason("kept", DIR_OFFLINE)
         self.assertEqual(move["eta_ms"], -1)

@@ -11,7 +11,7 @@ import subprocess
 import tempfile
 import unittest
 
-from support import DEADLINE_SECONDS, ClusterTest, wait_until
+from support import DEADLINE_SECONDS, ClusterTest
 
 LINES = ["line %06d %s" % (i, "payload " * 20) for i in range(2000)]
 
@@ -35,11 +35,6 @@ class ReassignCli(ClusterTest):
 
     def moving(self):
         return json.loads(self.reassign("--list", None, "--json")[1])["reassignments"]
-
-    def wait_replicas(self, topic, partition, replicas):
-        """Brokers learn of a change a little after the controller made it."""
-        wait_until("replicas of %s-%d" % (topic, partition),
-                   lambda: self.partitions(topic)[partition]["replicas"] == replicas)
 
     def cleared(self, topic):
         """What --verify and --cancel say when they clear throttles, and the note about the broker that does not listen."""
@@ -77,6 +72,7 @@ class ReassignCli(ClusterTest):
         path = self.plan({("verified", 0): [c, d], ("verified", 1): [b, a]})
         status, out, _ = self.reassign("--execute", path, "--watch")
         self.assertEqual(status, 0, out)
+        self.wait_replicas("verified", [c, d], [b, a], [a, b])
         done = ("Status of partition reassignment:\n"
                 "Reassignment of partition verified-0 is completed.\n"
                 "Reassignment of partition verified-1 is completed.\n\n")
@@ -106,7 +102,7 @@ class ReassignCli(ClusterTest):
         self.assertEqual((status, out), (0, "Successfully cancelled partition reassignment for: grown-0\n"
                                             "None of the specified partition moves are active." + self.cleared("grown")))
         self.assert_noted(err)
-        self.wait_replicas("grown", 0, [a, b, c])
+        self.wait_replicas("grown", [a, b, c])
 
     def test_s04_a_cancel_tells_idle_from_unknown(self):
         a, b, c = self.live[:3]
@@ -117,7 +113,7 @@ class ReassignCli(ClusterTest):
         self.assertEqual(status, 0)
         self.assertIn("Successfully cancelled partition reassignment for: mixed-0\n", out)
         self.assertIn("1 cancelled, 1 was not moving, 2 unknown\n", err)
-        self.wait_replicas("mixed", 0, [a, b, c])
+        self.wait_replicas("mixed", [a, b, c], [a, b, c])
 
     def test_row_80_list_is_sorted_and_shows_only_what_there_is(self):
         a, b, c = self.live[:3]
@@ -201,6 +197,7 @@ class ReassignCli(ClusterTest):
         a, b, c, d, e = self.live
         self.create("proposed", [a, b], [a, b])
         self.assertEqual(self.reassign("--execute", self.plan({("proposed", 1): [a, b, c]}), "--watch")[0], 0)
+        self.wait_replicas("proposed", [a, b], [a, b, c])
         handle, path = tempfile.mkstemp(suffix=".json", dir=self.cluster.root)
         with os.fdopen(handle, "w") as file:
             json.dump({"version": 1, "topics": [{"topic": "proposed"}]}, file)
@@ -220,11 +217,11 @@ class ReassignCli(ClusterTest):
         a, b, c = self.live[:3]
         self.create("led", [a, b, c])
         self.assertEqual(self.reassign("--execute", self.plan({("led", 0): [b, a, c]}))[0], 0)
-        self.wait_replicas("led", 0, [b, a, c])
-        self.assertEqual(self.partitions("led")[0]["leader"], a)
+        self.wait_replicas("led", [b, a, c])
+        self.assertEqual({told[0].leader for told in self.told("led")}, {a})
         result = self.cluster.admin("leader-election", "--topic", "led", "--partition", "0")
         self.assertEqual(result.stdout, "led-0: the preferred replica leads now\n")
-        wait_until("the leader", lambda: self.partitions("led")[0]["leader"] == b)
+        self.wait_leader("led", b)
 
 
 if __name__ == "__main__":

@@ -101,19 +101,19 @@ class Server(unittest.TestCase):
         self.assertFalse(os.path.exists(self.directory + "/data"))
 
     def test_missing_zookeeper_is_waited_for_and_then_an_error(self):
-        result = server("--config", self.working_config("zookeeper.connection.timeout.ms=2500"))
+        result = server("--config", self.working_config("zookeeper.connection.timeout.ms=5000"))
         self.assertEqual(result.returncode, 1)
-        self.assertRegex(result.stderr, r"INFO  waiting for ZooKeeper at %s, 20\d\d of 2500 ms" % NOWHERE)
+        self.assertRegex(result.stderr, r"INFO  waiting for ZooKeeper at %s, [2-4]\d\d\d of 5000 ms" % NOWHERE)
         self.assertRegex(result.stderr, r"WARN  ZooKeeper %s: " % NOWHERE)
         self.assertRegex(result.stderr.splitlines()[-1],
                          "ERROR ZooKeeper at %s could not be reached, or not be used, within "
-                         "zookeeper.connection.timeout.ms = 2500$" % NOWHERE)
+                         "zookeeper.connection.timeout.ms = 5000$" % NOWHERE)
 
     def test_start_that_waits_can_be_ended(self):
         for number in (signal.SIGTERM, signal.SIGINT):
             process = subprocess.Popen([KLAMM, "server", "--config", self.working_config()], stderr=subprocess.PIPE,
                                        text=True)
-            self.assertIn("WARN", process.stderr.readline())
+            self.assertTrue(any("WARN" in line for line in process.stderr))
             begun = time.monotonic()
             for _ in range(2):  # as timeout(1) does
                 process.send_signal(number)

@@ -87,7 +87,7 @@ class Throttle(ClusterTest):
         self.reassign("--execute", slow, "--throttle", "1000")
         self.reassign("--execute", free, "--additional")
         wait_until("the unthrottled move to end", lambda: self.moving() == ["slow"])
-        self.assertEqual(self.partitions("free")[0]["replicas"], [3, 4])
+        self.wait_replicas("free", [3, 4])
         for broker in (3, 4):
             self.assertLess(self.log_bytes("slow", broker), size // 4)
 
@@ -98,6 +98,7 @@ class Throttle(ClusterTest):
 
         self.reassign("--execute", slow, "--additional", "--throttle", "1000000000")
         wait_until("the move to end", lambda: not self.moving())
+        self.wait_replicas("slow", [3, 4])
         self.assertEqual(self.consume("slow"), LINES)
         done = done.replace("free", "slow")
         self.assertEqual(self.reassign("--verify", slow, "--preserve-throttles"), done)
@@ -141,8 +142,8 @@ class Throttle(ClusterTest):
             result = self.cluster.admin("reassign", "--execute", "--reassignment-json-file", path, "--throttle", "1000000")
             self.assertEqual(result.stderr, "Broker 3 is not up: no throttle is set there.\n")
             wait_until("the move to end", lambda: not self.moving())
-            self.assertEqual(self.partitions("orphan")[0]["replicas"], [1, 2, 4])
-            self.assertEqual(sorted(self.rates()), [1, 2, 4])
+            self.wait_replicas("orphan", [1, 2, 4])
+            wait_until("the rates", lambda: sorted(self.rates()) == [1, 2, 4])
             self.reassign("--verify", path)
         finally:
             self.cluster.dev("start", "3")
