@@ -393,62 +393,117 @@ int cli_moves_history(struct cli_moves *run)
 
 /* ---- against a plan ---- */
 
-/* One line a partition of the plan; returns whether it has its list. */
-static bool print_planned(struct cli_moves_start *start, const struct cli_plan_entry *entry)
+enum planned_state {
+    PLANNED_ABSENT,
+    PLANNED_DONE,
+    PLANNED_MOVING,
+    PLANNED_MOVING_ELSEWHERE,
+    PLANNED_WAITING,
+    PLANNED_WAITING_ELSEWHERE,
+    PLANNED_NOT_MOVING,
+};
+
+static const struct {
+    const char *text;
+    const char *json;
+    bool has_list; /* the text goes on with the list that it has, or goes to, instead */
+} planned_words[] = {
+    [PLANNED_ABSENT] = {"does not exist", "absent", false},
+    [PLANNED_DONE] = {"done", "done", false},
+    [PLANNED_MOVING] = {"moves there", "moving", false},
+    [PLANNED_MOVING_ELSEWHERE] = {"other target active ", "moving_elsewhere", true},
+    [PLANNED_WAITING] = {"waits for its start", "waiting", false},
+    [PLANNED_WAITING_ELSEWHERE] = {"another target waits ", "waiting_elsewhere", true},
+    [PLANNED_NOT_MOVING] = {"does not move, and its list is ", "not_moving", true},
+};
+
+/* ret_list: where it goes, or what it has; owned by the caller. */
+static enum planned_state planned_state(struct cli_moves_start *start,
+                                        const struct cli_plan_entry *entry,
+                                        struct klamm_ids *ret_list)
 {
-    struct cli_moves *run = start->run;
-    struct buf *out = &run->terminal->out;
     struct klamm_partition_ref ref = {entry->topic, entry->partition};
     const struct klamm_partition *now =
         cli_topics_find_partition(start->topics, entry->topic, entry->partition);
     const struct klamm_reassignment *move =
         cli_moves_find(&start->running, entry->topic, entry->partition);
-    const struct klamm_queued *queued = cli_moves_waiting(run, &ref);
-    bool is_done = false;
-    buf_putf(out, "%s-%" PRId32 ": ", entry->topic, entry->partition);
+    const struct klamm_queued *queued = cli_moves_waiting(start->run, &ref);
+    struct klamm_ids none = {NULL, 0};
+    *ret_list = none;
     if (now == NULL) {
-        buf_put_str(out, "does not exist\n");
-    } else if (move != NULL) {
-        struct klamm_ids target = cli_moves_target(move);
-        if (cli_text_ids_equal(target, entry->replicas)) {
-            buf_put_str(out, "moves there\n");
-        } else {
-            buf_put_str(out, "other target active ");
-            cli_text_put_json_ids(out, target);
-            buf_put_str(out, "\n");
-        }
-        free((void *)(uintptr_t)target.list);
-    } else if (queued != NULL) {
-        buf_put_str(out, cli_text_ids_equal(queued->target, entry->replicas)
-                             ? "waits for its start\n"
-                             : "another target waits ");
-        if (!cli_text_ids_equal(queued->target, entry->replicas)) {
-            cli_text_put_json_ids(out, queued->target);
-            buf_put_str(out, "\n");
-        }
-    } else if (cli_text_ids_equal(now->replicas, entry->replicas)) {
-        buf_put_str(out, "done\n");
-        is_done = true;
-    } else {
-        buf_put_str(out, "does not move, and its list is ");
-        cli_text_put_json_ids(out, now->replicas);
-        buf_put_str(out, "\n");
+        return PLANNED_ABSENT;
     }
-    return is_done;
+    if (move != NULL) {
+        *ret_list = cli_moves_target(move);
+        return cli_text_ids_equal(*ret_list, entry->replicas) ? PLANNED_MOVING
+                                                              : PLANNED_MOVING_ELSEWHERE;
+    }
+    *ret_list = cli_estimate_origin(queued != NULL ? queued->target : now->replicas, none);
+    bool is_same = cli_text_ids_equal(*ret_list, entry->replicas);
+    if (queued != NULL) {
+        return is_same ? PLANNED_WAITING : PLANNED_WAITING_ELSEWHERE;
+    }
+    return is_same ? PLANNED_DONE : PLANNED_NOT_MOVING;
+}
+
+static void put_planned(struct buf *out, const struct cli_plan_entry *entry,
+                        enum planned_state state, struct klamm_ids list)
+{
+    buf_putf(out, "%s-%" PRId32 ": %s", entry->topic, entry->partition, planned_words[state].text);
+    if (planned_words[state].has_list) {
+        cli_text_put_json_ids(out, list);
+    }
+    buf_put_str(out, "\n");
+}
+
+static void put_planned_json(struct buf *out, const struct cli_plan_entry *entry,
+                             enum planned_state state, struct klamm_ids list)
+{
+    buf_put_str(out, "{\"topic\":");
+    cli_text_put_json(out, entry->topic);
+    buf_putf(out, ",\"partition\":%" PRId32 ",\"state\":\"%s\",\"list\":", entry->partition,
+             planned_words[state].json);
+    if (state == PLANNED_ABSENT) {
+        buf_put_str(out, "null}");
+    } else {
+        cli_text_put_json_ids(out, list);
+        buf_put_str(out, "}");
+    }
+}
+
+static void print_plan(struct cli_moves_start *start)
+{
+    struct buf *out = &start->run->terminal->out;
+    bool is_json = start->run->options.is_json;
+    int32_t done = 0;
+    buf_put_str(out, is_json ? "{\"plan\":[" : "");
+    for (int32_t i = 0; i < start->plan->count; i++) {
+        const struct cli_plan_entry *entry = &start->plan->entries[i];
+        struct klamm_ids list;
+        enum planned_state state = planned_state(start, entry, &list);
+        done += state == PLANNED_DONE;
+        if (is_json) {
+            buf_put_str(out, i == 0 ? "" : ",");
+            put_planned_json(out, entry, state, list);
+        } else {
+            put_planned(out, entry, state, list);
+        }
+        free((void *)(uintptr_t)list.list);
+    }
+    buf_putf(out,
+             is_json ? "],\"done\":%" PRId32 ",\"count\":%" PRId32 "}\n"
+                     : "%" PRId32 " of %" PRId32 " done\n",
+             done, start->plan->count);
 }
 
 static int compare_with_plan(struct cli_moves *run)
 {
     struct cli_moves_start start;
-    int32_t done = 0;
     cli_moves_start_init(&start, run, run->options.plan);
     start.purpose = CLI_PLAN_VERIFY;
     int exit_code = cli_moves_start_check(&start);
-    for (int32_t i = 0; exit_code == CLI_EXIT_OK && i < start.plan->count; i++) {
-        done += print_planned(&start, &start.plan->entries[i]);
-    }
     if (exit_code == CLI_EXIT_OK) {
-        buf_putf(&run->terminal->out, "%" PRId32 " of %" PRId32 " done\n", done, start.plan->count);
+        print_plan(&start);
     }
     cli_moves_start_deinit(&start);
     return exit_code;

@@ -199,6 +199,19 @@ static void s32_plan_is_compared(void **state)
                                 "foo-2: does not move, and its list is [1,2,3]\n"
                                 "foo-3: does not exist\n"
                                 "1 of 7 done\n");
+    cli_run(x, cli_moves_run, STATUS " --plan @P --json");
+    assert_int_equal(x->exit_code, 0);
+    assert_string_equal(
+        x->out,
+        "{\"plan\":["
+        "{\"topic\":\"bar\",\"partition\":0,\"state\":\"waiting\",\"list\":[4,5,6]},"
+        "{\"topic\":\"bar\",\"partition\":1,\"state\":\"waiting_elsewhere\",\"list\":[1,2,4]},"
+        "{\"topic\":\"bar\",\"partition\":2,\"state\":\"done\",\"list\":[4,5,6]},"
+        "{\"topic\":\"foo\",\"partition\":0,\"state\":\"moving_elsewhere\",\"list\":[1,2,5]},"
+        "{\"topic\":\"foo\",\"partition\":1,\"state\":\"moving\",\"list\":[1,2,4]},"
+        "{\"topic\":\"foo\",\"partition\":2,\"state\":\"not_moving\",\"list\":[1,2,3]},"
+        "{\"topic\":\"foo\",\"partition\":3,\"state\":\"absent\",\"list\":null}"
+        "],\"done\":1,\"count\":7}\n");
 }
 
 /* Sizes come from the brokers; what is not available there is said. */
