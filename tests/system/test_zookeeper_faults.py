@@ -95,7 +95,7 @@ class Faults(unittest.TestCase):
     def test_write_in_flight_is_unknown_and_reading_tells(self):
         """The server hangs, so the write stays without an answer until the client gives the connection up."""
         d = self.driver
-        d.open("a", self.server.address)
+        d.open("a", self.server.address, timeout_ms=15000)  # the client waits two thirds of it
         self.assertEqual(d.ask("create", "a", 1, "/x", "zero"), "ok 0")
         self.server.pause()
         d.send("get", "a", 2, "/x")
@@ -146,7 +146,7 @@ class Faults(unittest.TestCase):
         d = self.driver
         other = Driver()
         self.addCleanup(other.close)
-        d.open("a", self.server.address, timeout_ms=1000)
+        d.open("a", self.server.address, timeout_ms=5000)
         other.open("b", self.server.address)
         self.assertEqual(d.ask("create", "a", 1, "/e", "mine", "ephemeral"), "ok 0")
         self.assertEqual(other.ask("get", "b", 1, "/e", "watch"), "ok 0 mine")
@@ -165,15 +165,17 @@ class Faults(unittest.TestCase):
     def test_ephemerals_are_seen_by_others_until_close_or_timeout(self):
         d = self.driver
         for name in ("a", "b", "c"):
-            d.open(name, self.server.address + "/deep/chroot", timeout_ms=1000)
+            d.open(name, self.server.address + "/deep/chroot")
         self.assertEqual(d.ask("create", "a", 1, "/a", "a", "ephemeral"), "ok 0")
         self.assertEqual(d.ask("create", "b", 2, "/b", "b", "ephemeral"), "ok 0")
         self.assertEqual(d.ask("children", "c", 3, "/", "watch"), "ok 0 a,b")
         d.send("close", "a")
         d.wait("c event children /")
         self.assertEqual(d.ask("children", "c", 4, "/"), "ok 0 b")
+        owner = d.ask("owner", "c", "owner", "/b").split()[1]
         d.send("abandon", "b")
         self.assertEqual(d.ask("children", "c", 5, "/"), "ok 0 b")
+        self.server.end_session(int(owner, 16))  # when its time has passed
         self.wait_gone("c", "/b")
         d.open("root", self.server.address)
         self.assertEqual(d.ask("children", "root", 6, "/deep"), "ok 0 chroot")

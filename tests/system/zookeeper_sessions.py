@@ -8,7 +8,7 @@ import time
 
 PROGRAM = os.path.join(os.environ["KLAMM_BUILD"], "tests/system/zookeeper_driver")
 DEADLINE_SECONDS = 60
-TIMEOUT_MS = 3000
+TIMEOUT_MS = 60000  # no session ends because a machine is slow
 
 
 class Driver:

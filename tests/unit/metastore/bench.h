@@ -21,6 +21,7 @@
 
 #define BENCH_LOG_MAX     64
 #define BENCH_TIMEOUT_MS  1000
+#define BENCH_REAL_MS     10000 /* of a session with a real server, on a machine that may be slow */
 #define BENCH_PATIENCE_MS 60000
 
 enum bench_backend {
@@ -34,6 +35,7 @@ struct bench {
     enum bench_backend backend;
     struct env *env; /* of the sessions */
     struct metastore_factory *factory;
+    int64_t timeout_ms;    /* of the sessions */
     int64_t lateness_ms;   /* by which a session's end may be late */
     struct env_timer poll; /* ZooKeeper: looks whether a run may end */
     struct bench_wait *wait;
@@ -157,6 +159,7 @@ static inline struct bench *bench_new(enum bench_backend backend)
     }
     bench_open_store(b);
     b->env = sim_node_env(b->client_node);
+    b->timeout_ms = BENCH_TIMEOUT_MS;
     b->lateness_ms = 100;
     return b;
 }
@@ -210,6 +213,7 @@ static inline struct bench *bench_new_zookeeper(void)
 {
     struct bench *b = xalloc(sizeof *b);
     b->backend = BENCH_ZOOKEEPER;
+    b->timeout_ms = BENCH_REAL_MS;
     b->lateness_ms = BENCH_PATIENCE_MS;
     struct loop_config loop = {.name = "bench"};
     struct errmsg em = {""};
@@ -294,7 +298,7 @@ static inline struct bench_session *bench_session_new(struct bench *b)
 {
     struct bench_session *s = xalloc(sizeof *s);
     s->bench = b;
-    s->m = b->factory->open(b->factory, b->env, BENCH_TIMEOUT_MS, bench_state, s);
+    s->m = b->factory->open(b->factory, b->env, b->timeout_ms, bench_state, s);
     CHECK(s->log_count == 0); /* never from inside the call */
     bool is_connected = bench_run_until(b, bench_has_log, s);
     CHECK(is_connected);
