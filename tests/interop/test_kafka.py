@@ -5,25 +5,18 @@ a klamm controller is refused by name. Three brokers in KRaft mode, one of them 
 import json
 import os
 import signal
-import socket
 import subprocess
 import unittest
 
 import interop
+from ports import free_ports
 from support import BUILD, DEADLINE_SECONDS, kcat, wait_until
 
 KLAMM = os.path.join(BUILD, "klamm")
 JAVA = ("java", "-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp", "lib/*")
+START_SECONDS = 240  # three virtual machines on whatever there is
 CLUSTER_ID = "a2xhbW0taW50ZXJvcC0wMA"
 LINES = ["line %06d %s" % (i, "payload " * 25) for i in range(5000)]
-
-
-def free_ports(count):
-    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
-    ports = [s.getsockname()[1] for s in sockets]
-    for s in sockets:
-        s.close()
-    return ports
 
 
 class Kafka(unittest.TestCase):
@@ -39,7 +32,7 @@ class Kafka(unittest.TestCase):
         cls.bootstrap = "127.0.0.1:%d" % ports[0]
         for node, port in enumerate(ports, 1):
             cls.start_node(node, port, controller)
-        wait_until("three brokers", lambda: len(cls.broker_ids()) == 3)
+        wait_until("three brokers", lambda: len(cls.broker_ids()) == 3, START_SECONDS)
 
     @classmethod
     def broker_ids(cls):
@@ -114,10 +107,10 @@ class Kafka(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         self.assertIn("Going on with what waits in ", done.stderr)
         self.assertFalse(os.path.exists(journal))
-        self.assertEqual(self.lists("queue"), [[3, 2]] * 4)
+        wait_until("the lists", lambda: self.lists("queue") == [[3, 2]] * 4)
         status, out, err = self.klamm("moves", "undo", path.replace(".json", ".rollback.json"), "--yes", "--watch")
         self.assertEqual(status, 0, out + err)
-        self.assertEqual(self.lists("queue"), [[1, 2]] * 4)
+        wait_until("the lists", lambda: self.lists("queue") == [[1, 2]] * 4)
 
     def test_moves_are_shown_and_cancelled(self):
         self.create("slow", [1, 2])

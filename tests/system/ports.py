@@ -38,3 +38,11 @@ def free_ports(count):
         if _claim(port) and _is_free(port):
             ports.append(port)
     return ports
+
+
+def free_row(count):
+    """The first of so many ports that follow each other."""
+    while True:
+        first = random.randint(FIRST, LAST - count + 1)
+        if all(_claim(port) and _is_free(port) for port in range(first, first + count)):
+            return first

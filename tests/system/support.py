@@ -11,6 +11,7 @@ import unittest
 import configs
 import protocol
 from devcluster import DevCluster
+from ports import free_row
 
 BUILD = os.environ["KLAMM_BUILD"]
 DEADLINE_SECONDS = 60
@@ -72,8 +73,9 @@ class ClusterTest(unittest.TestCase):
 
     @classmethod
     def setUpClass(cls):
-        # Ports of their own: of those from 9092 up, another cluster may take the one of a broker that is down.
-        cls.cluster = DevCluster(BUILD, cls.brokers, options=("--port", "0", *cls.options))
+        cls.cluster = DevCluster(BUILD, cls.brokers, options=("--port", str(free_row(cls.brokers)), *cls.options))
+        for address in cls.cluster.bootstrap.split(","):  # each is ready when it knows itself
+            wait_until("%s to know all brokers" % address, lambda at=address: len(protocol.brokers(at)) == cls.brokers)
 
     @classmethod
     def tearDownClass(cls):

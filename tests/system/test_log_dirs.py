@@ -11,6 +11,7 @@ import unittest
 
 import protocol
 from devcluster import DevCluster
+from ports import free_row
 from support import BUILD, ClusterTest, wait_until
 
 LINES = ["line %d" % i for i in range(1000)]
@@ -36,7 +37,7 @@ class LogDirs(ClusterTest):
     def start(self, build=BUILD):
         root = os.path.dirname(os.path.dirname(self.small))
         type(self).cluster = DevCluster(build, self.brokers, directory=root, options=(
-            "--port", "0", "--log-dirs", "2", "--set", "replica.high.watermark.checkpoint.interval.ms=200"))
+            "--port", str(free_row(self.brokers)), "--log-dirs", "2", "--set", "replica.high.watermark.checkpoint.interval.ms=200"))
         self.addCleanup(self.cluster.stop)
 
     def mount_small(self, size, where=None):

@@ -9,6 +9,7 @@ import unittest
 from devcluster import DevCluster
 from moves_report import DIR_OFFLINE, DISK_FULL, FAILED
 from moving import SLOW, SMALL, SOME, MovingTest
+from ports import free_row
 from support import BUILD
 
 
@@ -32,7 +33,7 @@ class BadDirectory(MovingTest):
     def start(self):
         type(self).cluster = DevCluster(BUILD, self.brokers, directory=self.root,
                                         options=(
-            "--port", "0", "--log-dirs", "2", "--set", "replica.high.watermark.checkpoint.interval.ms=200"))
+            "--port", str(free_row(self.brokers)), "--log-dirs", "2", "--set", "replica.high.watermark.checkpoint.interval.ms=200"))
         self.addCleanup(self.cluster.stop)
         self.create("taken", [2])  # the first directory has one then, the second is taken next
         self.create("copied", [1])
