@@ -252,7 +252,8 @@ int api_new(const struct api_parts *parts, struct api **ret_api, struct errmsg *
     list_init(&a->pool);
     a->budget.max = (size_t)config_get_number(settings, CONFIG_BROKER_QUEUED_MAX_REQUEST_BYTES);
     a->fetch_sessions = api_fetch_sessions_new(
-        (int32_t)config_get_number(settings, CONFIG_BROKER_FETCH_SESSION_SLOTS));
+        (int32_t)config_get_number(settings, CONFIG_BROKER_FETCH_SESSION_SLOTS),
+        FETCH_SESSION_BYTES_MAX);
     a->producer_ids = api_producer_ids_new(&a->parts);
     a->auto_create = api_auto_create_new(parts->channel);
     a->figures = api_figures_new();

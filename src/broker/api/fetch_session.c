@@ -13,12 +13,15 @@ struct fetch_sessions {
     int32_t slots;
     struct fetch_session *by_id;
     struct list by_use;
+    int64_t bytes; /* of all items */
+    int64_t bytes_max;
 };
 
-struct fetch_sessions *api_fetch_sessions_new(int32_t slots)
+struct fetch_sessions *api_fetch_sessions_new(int32_t slots, int64_t bytes_max)
 {
     struct fetch_sessions *s = xalloc(sizeof *s);
     s->slots = slots;
+    s->bytes_max = bytes_max;
     list_init(&s->by_use);
     return s;
 }
@@ -28,8 +31,14 @@ int32_t api_fetch_sessions_count(const struct fetch_sessions *s)
     return (int32_t)s->by_use.count;
 }
 
+static int64_t item_bytes(size_t key_len)
+{
+    return (int64_t)(sizeof(struct fetch_item) + key_len);
+}
+
 static void item_remove(struct fetch_session *session, struct fetch_item *item)
 {
+    session->sessions->bytes -= item_bytes(item->hh.keylen);
     replicas_watch_stop(&item->watch);
     HASH_DELETE(hh, session->by_key, item);
     list_remove(&session->hot, &item->hot_link);
@@ -76,6 +85,22 @@ static struct fetch_session *find_victim(const struct fetch_sessions *s,
     return NULL;
 }
 
+/* Whether there is a slot. What may give way does, when there is none or much memory is in use. */
+static bool make_room(struct fetch_sessions *s, const struct fetch_session_wish *wish)
+{
+    for (;;) {
+        bool has_slot = (int32_t)s->by_use.count < s->slots;
+        if (has_slot && s->bytes <= s->bytes_max / 2) {
+            return true;
+        }
+        struct fetch_session *victim = find_victim(s, wish);
+        if (victim == NULL) {
+            return has_slot;
+        }
+        api_fetch_session_close(s, victim);
+    }
+}
+
 struct fetch_session *api_fetch_session_open(struct fetch_sessions *s,
                                              const struct fetch_session_wish *wish)
 {
@@ -84,14 +109,11 @@ struct fetch_session *api_fetch_session_open(struct fetch_sessions *s,
     if (session != NULL) {
         return NULL;
     }
-    if ((int32_t)s->by_use.count >= s->slots) {
-        struct fetch_session *victim = find_victim(s, wish);
-        if (victim == NULL) {
-            return NULL;
-        }
-        api_fetch_session_close(s, victim);
+    if (!make_room(s, wish)) {
+        return NULL;
     }
     session = xalloc(sizeof *session);
+    session->sessions = s;
     session->id = wish->id;
     session->next_epoch = 1;
     session->is_by_id = wish->is_by_id;
@@ -148,12 +170,14 @@ int api_fetch_session_put(struct fetch_session *session, const struct fetch_item
         api_fetch_session_heat(session, item);
         return 0;
     }
-    if (session->items.count >= FETCH_SESSION_ITEMS_MAX) {
+    if (session->items.count >= FETCH_SESSION_ITEMS_MAX ||
+        session->sessions->bytes + item_bytes(len) > session->sessions->bytes_max) {
         free(key);
         return -E_TOO_LARGE;
     }
     item = xmemdup(facts, sizeof *facts);
     item->key = key;
+    session->sessions->bytes += item_bytes(len);
     item->session = session;
     item->link = (struct list_node){0};
     if (!session->is_by_id) {

@@ -6,7 +6,7 @@
  * Of the partitions of a session only the hot ones have to be read: those that were asked anew, that had
  * data or an error, or whose watch fired. So idle partitions cost nothing, however many they are.
  *
- * Invariants: at most `slots` sessions; a held session (one whose request is parked) is never evicted;
+ * Invariants: at most `slots` sessions, of bytes_max together; a held session (one whose request is parked) is never evicted;
  * a session speaks names or ids, never both. One home shard.
  */
 #pragma once
@@ -18,8 +18,9 @@
 #include "base/uuid.h"
 #include "broker/replicas/replicas.h"
 
-#define FETCH_SESSION_ITEMS_MAX 200000 /* partitions of one session */
-#define FETCH_SESSION_IDLE_MS   120000 /* an idle one may be evicted for a newcomer */
+#define FETCH_SESSION_ITEMS_MAX 200000               /* partitions of one session */
+#define FETCH_SESSION_BYTES_MAX ((int64_t)256 << 20) /* of all sessions, about */
+#define FETCH_SESSION_IDLE_MS   120000               /* an idle one may be evicted for a newcomer */
 
 struct fetch_sessions;
 
@@ -54,13 +55,15 @@ struct fetch_session {
     struct list items; /* of struct fetch_item */
     struct list hot;   /* those to be read, in that order */
     /* Private. */
+    struct fetch_sessions *sessions;
     struct fetch_item *by_key;
     int64_t used_ms;
     struct list_node link; /* least recently used first */
     UT_hash_handle hh;
 };
 
-struct fetch_sessions *api_fetch_sessions_new(int32_t slots);
+/* bytes_max: of all sessions together, about. */
+struct fetch_sessions *api_fetch_sessions_new(int32_t slots, int64_t bytes_max);
 void api_fetch_sessions_free(struct fetch_sessions *s);
 int32_t api_fetch_sessions_count(const struct fetch_sessions *s);
 
@@ -71,7 +74,8 @@ struct fetch_session_wish {
     bool is_follower; /* may take the slot of a client */
     int64_t now_ms;
 };
-/* NULL when there is no slot, or the id is taken. next_epoch is 1. */
+/* NULL when there is no slot, or the id is taken. next_epoch is 1. When more than half of the memory of all
+ * sessions is in use, those that may give way do so. */
 struct fetch_session *api_fetch_session_open(struct fetch_sessions *s,
                                              const struct fetch_session_wish *wish);
 /* NULL when unknown. Counts as use. */
