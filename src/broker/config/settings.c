@@ -23,6 +23,7 @@ struct settings_topic {
     UT_hash_handle hh;
     char *name;
     struct config_set set;
+    struct settings_known known;
     bool is_listed; /* seen in the latest list of /config/topics */
 };
 
@@ -174,6 +175,14 @@ void settings_fill_rates(const struct settings *s, struct replicas_rates *ret_ra
     ret_rates->follower = broker_i64(s, CONFIG_BROKER_FOLLOWER_THROTTLED_RATE);
 }
 
+/* What somebody stored for how long records are kept is not known: then they are kept. */
+static bool is_retention_unknown(const struct settings *s, struct slice name)
+{
+    const struct settings_topic *topic = topic_find(s, name);
+    return s->dynamic_default_known.is_unknown || s->dynamic_known.is_unknown ||
+           (topic != NULL && topic->known.is_unknown);
+}
+
 void settings_fill_topic(const struct settings *s, struct slice name,
                          struct replicas_topic_config *ret_config)
 {
@@ -189,7 +198,7 @@ void settings_fill_topic(const struct settings *s, struct slice name,
                 .retention_bytes = config_get_number(set, CONFIG_TOPIC_RETENTION_BYTES),
                 .retention_ms = config_get_number(set, CONFIG_TOPIC_RETENTION_MS),
                 .producer_expiry_ms = broker_i64(s, CONFIG_BROKER_PRODUCER_ID_EXPIRATION_MS),
-                .delete_old = config_list_has(policy, "delete"),
+                .delete_old = config_list_has(policy, "delete") && !is_retention_unknown(s, name),
             },
         .min_insync_replicas = (int32_t)config_get_number(set, CONFIG_TOPIC_MIN_INSYNC_REPLICAS),
         .message_bytes_max = (int32_t)config_get_number(set, CONFIG_TOPIC_MAX_MESSAGE_BYTES),
@@ -307,20 +316,32 @@ static void tell_unread(const struct reading *reading, const char *reason)
     tell_ignored(reading->settings, entity_of(reading), &em);
 }
 
-/* What cannot be read changes nothing: records must not be deleted by defaults that nobody chose. */
-static void set_fill(const struct reading *reading, struct config_set *set,
+static bool set_read(const struct reading *reading, struct config_set *set,
                      const struct metastore_result *result)
 {
+    if (result->err != 0 && result->err != -E_NOT_FOUND) {
+        tell_unread(reading, error_name(result->err));
+        return false;
+    }
     struct put_target target = {reading->settings, set, entity_of(reading)};
     struct errmsg em;
     bool is_there = result->err == 0 && result->data.len > 0;
     if (is_there && metastore_config_decode(result->data, put_nothing, NULL, &em) < 0) {
         tell_unread(reading, em.text);
-        return;
+        return false;
     }
     config_set_clear(set);
     int err = is_there ? metastore_config_decode(result->data, put_stored, &target, &em) : 0;
     CHECK(err == 0); /* it was well formed just now */
+    return true;
+}
+
+/* What cannot be read changes nothing: records must not be deleted by defaults that nobody chose. */
+static void set_fill(const struct reading *reading, struct config_set *set,
+                     struct settings_known *known, const struct metastore_result *result)
+{
+    known->was_read = set_read(reading, set, result) || known->was_read;
+    known->is_unknown = !known->was_read;
 }
 
 static struct settings_topic *topic_add(struct settings *s, struct slice name)
@@ -347,23 +368,22 @@ static void topic_fill(const struct reading *reading, const struct metastore_res
         topic = topic_add(s, name);
     }
     topic->is_listed = true;
-    set_fill(reading, &topic->set, result);
+    set_fill(reading, &topic->set, &topic->known, result);
 }
 
 static void entity_read_done(void *arg, const struct metastore_result *result)
 {
     struct reading *reading = arg;
     struct settings *s = reading->settings;
-    if (result->err == 0 || result->err == -E_NOT_FOUND) {
+    if (result->err != -E_SESSION_EXPIRED && result->err != -E_CLOSED) {
         if (reading->topic != NULL) {
             topic_fill(reading, result);
         } else {
-            set_fill(reading, reading->is_default ? &s->dynamic_default : &s->dynamic, result);
+            set_fill(reading, reading->is_default ? &s->dynamic_default : &s->dynamic,
+                     reading->is_default ? &s->dynamic_default_known : &s->dynamic_known, result);
         }
         s->events.changed(s->events.arg, reading->topic);
-    } else if (result->err != -E_SESSION_EXPIRED && result->err != -E_CLOSED) {
-        tell_unread(reading, error_name(result->err)); /* else the next session reads it */
-    }
+    } /* else the next session reads it */
     reading_free(s, reading);
     check_loaded(s);
 }

@@ -10,6 +10,12 @@
 struct altering;
 struct settings_topic;
 
+/* What is known of the settings stored for an entity. */
+struct settings_known {
+    bool was_read;   /* once, in this life of the broker */
+    bool is_unknown; /* never, although it was tried */
+};
+
 struct settings {
     int32_t broker_id;
     void (*log)(void *arg, const char *line); /* may be NULL */
@@ -17,7 +23,9 @@ struct settings {
     struct config_set fixed;           /* static */
     struct config_set dynamic_default; /* /config/brokers/<default> */
     struct config_set dynamic;         /* /config/brokers/N */
-    struct config_set no_overrides;    /* what unknown topics have */
+    struct settings_known dynamic_default_known;
+    struct settings_known dynamic_known;
+    struct config_set no_overrides; /* what unknown topics have */
     struct settings_topic *topics;
     struct metastore *metastore; /* NULL while detached */
     struct settings_events events;

@@ -364,7 +364,15 @@ static void a_new_topic_is_told_of_without_a_session_too(void **state)
     world_stop(&w);
 }
 
-/* The broker starts, with defaults in their place: that is told with the path. */
+static bool deletes_old(const struct world *w, const char *topic)
+{
+    struct replicas_topic_config config;
+    settings_fill_topic(w->settings, slice_str(topic), &config);
+    return config.log.delete_old;
+}
+
+/* The broker starts, with defaults in their place, but deletes nothing by them: that is told with the
+ * path. */
 static void settings_that_may_not_be_read_are_told(void **state)
 {
     (void)state;
@@ -388,6 +396,15 @@ static void settings_that_may_not_be_read_are_told(void **state)
         assert_string_equal(w.log, line);
         assert_int_equal(w.loaded, 1);
         assert_int_equal(topic_number(&w, "t", CONFIG_TOPIC_RETENTION_MS), 604800000);
+        assert_false(deletes_old(&w, "t"));
+        assert_int_equal(deletes_old(&w, "other"), i == 0);
+        w.changes = 0;
+        metastore_store_hide(w.store, slice_str(rows[i].path), false);
+        change_node(&w, rows[i].path, "{\"version\":1,\"config\":{}}",
+                    rows[i].path + strlen("/config/"));
+        (void)sim_world_run(w.world, 500, NULL, NULL);
+        assert_int_equal(w.changes, 1);
+        assert_true(deletes_old(&w, "t"));
         world_stop(&w);
     }
 }
