@@ -88,7 +88,7 @@ static const struct {
       "\nExamples:\n"
       "  klamm dev --brokers 6\n"
       "  klamm dev --dir /tmp/play --port 19092 --set min.insync.replicas=2\n"
-      "  klamm dev --in-memory --brokers 1\n" EXIT_CODES,
+      "  klamm dev --in-memory --brokers 1\n" EXIT_CODES "130 ended at once by a second Ctrl-C.\n",
       host_options, (int32_t)ARRAY_LEN(host_options)}},
     {CMD_DEV_STOP,
      "stop",

@@ -135,6 +135,8 @@ static void help_wins_over_what_is_missing(void **state)
         struct cmd_dev_command c = parsed(lines[i]);
         assert_int_equal(c.action, CMD_DEV_HELP);
         char *text = slice_dup(buf_slice(&c.help));
+        bool tells_130 = strstr(text, "130 ended at once") != NULL;
+        assert_int_equal(tells_130, i == 0); /* only the cluster itself gets signals */
         assert_non_null(strstr(text, "Usage: klamm dev"));
         assert_non_null(strstr(text, "Example"));
         assert_non_null(strstr(text, "Exit status: 0 done"));
