@@ -1,5 +1,5 @@
 """./dev bench [NAME...] [--json] [--quick]: copy, copy_cold, produce, start, move_empty, throttle, moving,
-plan, listing, failover.
+plan, listing, slow_disk, failover.
 
 Each benchmark runs several times beside a calibration of the machine in the same run. A figure is the median;
 `spread` shows the smallest and the largest run. Ratios are formed run by run, then the median is taken.
@@ -20,6 +20,7 @@ import big_moves
 import bulk
 from devcluster import DevCluster
 from failover import bench_failover
+from slow_disk import bench_slow_disk
 
 GB = 1000 * 1000 * 1000
 IDLE_SECONDS = 3
@@ -47,6 +48,11 @@ class Report:
 
     def ratio(self, name, values):
         self.add("ratio", name, values)
+
+    def skip(self, name, reason):
+        self.rows.append({"kind": "skipped", "name": name, "reason": reason})
+        if not self.is_json:
+            print("skipped %s: %s" % (name, reason))
 
     def finish(self):
         if self.is_json:
@@ -253,7 +259,7 @@ def bench_move_empty(programs, report, runs):
 BENCHMARKS = {"copy": (bench_copy, 11), "copy_cold": (big_moves.bench_copy_cold, 5), "produce": (bench_produce, 3),
               "start": (bench_start, 5), "move_empty": (bench_move_empty, 3), "throttle": (big_moves.bench_throttle, 1),
               "moving": (big_moves.bench_moving, 10), "plan": (bulk.bench_plan, 1), "listing": (bulk.bench_listing, 3),
-              "failover": (bench_failover, 3)}
+              "slow_disk": (bench_slow_disk, 1), "failover": (bench_failover, 3)}
 
 
 def main():
@@ -261,7 +267,7 @@ def main():
     parser.add_argument("--build", default="build/release")
     parser.add_argument("--json", action="store_true", help="one JSON object instead of lines")
     parser.add_argument("--runs", type=int, help="how often each is run (default 1 to 10)")
-    parser.add_argument("--quick", action="store_true", help="copy_cold, throttle, moving, plan, listing: smaller, for a first look")
+    parser.add_argument("--quick", action="store_true", help="copy_cold, throttle, moving, plan, listing, slow_disk: smaller, for a first look")
     parser.add_argument("names", nargs="*", metavar="NAME", help="which: %s (default all)" % ", ".join(BENCHMARKS))
     arguments = parser.parse_args()
     unknown = [n for n in arguments.names if n not in BENCHMARKS]

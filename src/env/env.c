@@ -80,6 +80,21 @@ int env_file_read(struct env_file *f, void *ptr, size_t len, uint64_t pos, size_
     return f->env->ops->file_read(f, ptr, len, pos, ret_len);
 }
 
+int env_file_read_now(struct env_file *f, void *ptr, size_t len, uint64_t pos, size_t *ret_len)
+{
+    return f->env->ops->file_read_now(f, ptr, len, pos, ret_len);
+}
+
+bool env_file_is_cached(struct env_file *f, uint64_t pos, uint64_t len)
+{
+    return f->env->ops->file_is_cached(f, pos, len);
+}
+
+void env_file_warm(struct env_file *f, struct env_range range, env_fn done, void *arg)
+{
+    f->env->ops->file_warm(f, range, done, arg);
+}
+
 int env_file_writev(struct env_file *f, const struct iovec *iov, int count, uint64_t pos)
 {
     return f->env->ops->file_writev(f, iov, count, pos);

@@ -85,6 +85,24 @@ void env_file_unref(struct env_file *f);
 /* Reads up to len bytes at pos; *ret_len < len only at the end of the file. */
 int env_file_read(struct env_file *f, void *ptr, size_t len, uint64_t pos,
                   size_t *ret_len) MUST_CHECK;
+/* As env_file_read, but -E_AGAIN where it would have to wait for the disk. Where the system cannot tell,
+ * it waits. */
+int env_file_read_now(struct env_file *f, void *ptr, size_t len, uint64_t pos,
+                      size_t *ret_len) MUST_CHECK;
+/* Whether [pos, pos + len) can be sent without waiting for the disk, as far as samples of it tell. True
+ * where the system cannot tell, and for ranges too short to be worth the question. */
+bool env_file_is_cached(struct env_file *f, uint64_t pos, uint64_t len);
+struct env_range {
+    uint64_t pos;
+    uint64_t len; /* bytes that are waited for */
+    uint64_t
+        ahead; /* bytes behind them that are read next, if nothing newer is asked of the file */
+};
+/* Reads the range into memory, away from the env's thread, then calls done(arg) on it. What lies behind
+ * the end of the file is left out, and errors are left to whoever reads the bytes. Such jobs run in order,
+ * one at a time, beside those of env_work. Holds the file meanwhile. done always runs unless the env is
+ * destroyed. */
+void env_file_warm(struct env_file *f, struct env_range range, env_fn done, void *arg);
 /* Writes everything at pos. On failure an unknown prefix may be written. iov is not changed. */
 int env_file_writev(struct env_file *f, const struct iovec *iov, int count,
                     uint64_t pos) MUST_CHECK;
@@ -231,6 +249,9 @@ struct env_ops {
     int (*file_open)(struct env *env, const char *path, int flags, struct env_file **ret_file);
     void (*file_close)(struct env_file *f); /* at the last reference; frees it */
     int (*file_read)(struct env_file *f, void *ptr, size_t len, uint64_t pos, size_t *ret_len);
+    int (*file_read_now)(struct env_file *f, void *ptr, size_t len, uint64_t pos, size_t *ret_len);
+    bool (*file_is_cached)(struct env_file *f, uint64_t pos, uint64_t len);
+    void (*file_warm)(struct env_file *f, struct env_range range, env_fn done, void *arg);
     int (*file_writev)(struct env_file *f, const struct iovec *iov, int count, uint64_t pos);
     int (*file_size)(struct env_file *f, uint64_t *ret_size);
     int (*file_truncate)(struct env_file *f, uint64_t size);

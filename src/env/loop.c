@@ -158,27 +158,31 @@ static void loop_post(struct env *to, env_fn fn, void *arg)
 static struct loop_job *pool_next(struct loop_pool *pool)
 {
     CHECK(pthread_mutex_lock(&pool->lock) == 0);
-    while (list_is_empty(&pool->jobs) && !pool->is_ending) {
+    while (list_is_empty(&pool->jobs) && list_is_empty(&pool->idle_jobs) && !pool->is_ending) {
         CHECK(pthread_cond_wait(&pool->wakeup, &pool->lock) == 0);
     }
     struct list_node *n = list_pop(&pool->jobs);
+    n = n == NULL ? list_pop(&pool->idle_jobs) : n;
     CHECK(pthread_mutex_unlock(&pool->lock) == 0);
     return n == NULL ? NULL : CONTAINER_OF(n, struct loop_job, link);
 }
 
 static void *pool_main(void *arg)
 {
-    struct loop *loop = arg;
+    struct loop_pool *pool = arg;
     char name[16];
-    (void)snprintf(name, sizeof name, "%.10s-disk", loop->name); /* cut on purpose */
-    (void)pthread_setname_np(pthread_self(), name);              /* for people only */
+    /* Cut on purpose. */
+    (void)snprintf(name, sizeof name, "%.10s-%s", pool->loop->name, pool->name);
+    (void)pthread_setname_np(pthread_self(), name); /* for people only */
     for (;;) {
-        struct loop_job *job = pool_next(&loop->pool);
+        struct loop_job *job = pool_next(pool);
         if (job == NULL) {
             return NULL;
         }
-        job->work(job->done->arg);
-        mail_put(loop, job->done);
+        job->work(job->arg);
+        if (job->done != NULL) {
+            mail_put(pool->loop, job->done);
+        }
         free(job);
     }
 }
@@ -193,28 +197,46 @@ static int thread_start(pthread_t *ret_thread, size_t stack_bytes, void *(*fn)(v
     return -(int)error_from_errno(failed);
 }
 
-static void loop_work(struct env *env, env_fn work, env_fn done, void *arg)
+void loop_pool_add(struct loop_pool *pool, const struct loop_task *task)
 {
-    struct loop *loop = loop_of(env);
-    struct loop_pool *pool = &loop->pool;
     if (!pool->has_thread) {
-        int err = thread_start(&pool->thread, POOL_STACK_BYTES, pool_main, loop);
-        CHECKF(err == 0, "cannot start the disk thread: %s", error_name(err));
+        int err = thread_start(&pool->thread, POOL_STACK_BYTES, pool_main, pool);
+        CHECKF(err == 0, "cannot start the %s thread: %s", pool->name, error_name(err));
         pool->has_thread = true;
     }
     struct loop_job *job = xalloc(sizeof *job);
-    *job = (struct loop_job){.work = work, .done = letter_new(done, arg)};
+    *job = (struct loop_job){.work = task->work,
+                             .arg = task->work_arg,
+                             .done = task->done == NULL ? NULL
+                                                        : letter_new(task->done, task->done_arg)};
     CHECK(pthread_mutex_lock(&pool->lock) == 0);
-    list_push_back(&pool->jobs, &job->link);
+    list_push_back(task->is_idle ? &pool->idle_jobs : &pool->jobs, &job->link);
     CHECK(pthread_cond_signal(&pool->wakeup) == 0);
     CHECK(pthread_mutex_unlock(&pool->lock) == 0);
 }
 
-static void pool_init(struct loop_pool *pool)
+bool loop_pool_is_ending(struct loop_pool *pool)
 {
+    CHECK(pthread_mutex_lock(&pool->lock) == 0);
+    bool is_ending = pool->is_ending;
+    CHECK(pthread_mutex_unlock(&pool->lock) == 0);
+    return is_ending;
+}
+
+static void loop_work(struct env *env, env_fn work, env_fn done, void *arg)
+{
+    struct loop_task task = {.work = work, .work_arg = arg, .done = done, .done_arg = arg};
+    loop_pool_add(&loop_of(env)->pool, &task);
+}
+
+static void pool_init(struct loop *loop, struct loop_pool *pool, const char *name)
+{
+    pool->loop = loop;
+    pool->name = name;
     CHECK(pthread_mutex_init(&pool->lock, NULL) == 0);
     CHECK(pthread_cond_init(&pool->wakeup, NULL) == 0);
     list_init(&pool->jobs);
+    list_init(&pool->idle_jobs);
 }
 
 static void pool_deinit(struct loop_pool *pool)
@@ -244,6 +266,9 @@ static const struct env_ops loop_ops = {
     .file_open = loop_file_open,
     .file_close = loop_file_close,
     .file_read = loop_file_read,
+    .file_read_now = loop_file_read_now,
+    .file_is_cached = loop_file_is_cached,
+    .file_warm = loop_file_warm,
     .file_writev = loop_file_writev,
     .file_size = loop_file_size,
     .file_truncate = loop_file_truncate,
@@ -308,7 +333,8 @@ struct env *loop_new(const struct loop_config *config, struct errmsg *em)
     CHECK(uv_timer_init(&loop->uv, &loop->timer) == 0);
     CHECK(pthread_mutex_init(&loop->mail_lock, NULL) == 0);
     heap_init(&loop->timers);
-    pool_init(&loop->pool);
+    pool_init(loop, &loop->pool, "disk");
+    pool_init(loop, &loop->reads, "read");
     list_init(&loop->conns);
     list_init(&loop->listeners);
     list_init(&loop->lookups);
@@ -372,6 +398,7 @@ void loop_free(struct env *env)
     if (loop->has_thread) {
         CHECK(pthread_join(loop->thread, NULL) == 0);
     }
+    pool_deinit(&loop->reads);
     pool_deinit(&loop->pool);
     loop->is_dying = true;
     drop_letters(loop);

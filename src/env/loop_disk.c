@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
+#include <sys/sendfile.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <sys/uio.h>
@@ -20,11 +21,23 @@
 
 #define DROPS_MAX 2 /* jobs of a file that may wait for the pool */
 
+/* Cold ranges, bytes. */
+#define CHECK_BYTES_MIN ((uint64_t)64 << 10)  /* shorter ranges count as in memory */
+#define CHECK_STEP      ((uint64_t)128 << 10) /* between two samples */
+#define AHEAD_STEP      ((uint64_t)1 << 20) /* read before the pool looks for what is waited for */
+#define WAIT_STEP                                                                                  \
+    ((uint64_t)16 << 10) /* where it cannot be sent: between two bytes that are read */
+#define AHEADS_MAX 64    /* jobs that read ahead */
+
 struct loop_file {
     struct env_file file;
     int fd;
     uint64_t drop_from; /* first byte that no job was told of; UINT64_MAX = none */
     int32_t drops;      /* jobs on the pool; atomic */
+    /* Of the thread that reads alone: what it has to read ahead. */
+    bool has_ahead; /* a job is on the pool, with a reference */
+    uint64_t ahead_pos;
+    uint64_t ahead_end;
 };
 
 /* Given to the pool, which frees it. */
@@ -110,6 +123,145 @@ int loop_file_read(struct env_file *f, void *ptr, size_t len, uint64_t pos, size
     }
     *ret_len = done;
     return 0;
+}
+
+/* ---- what is in memory ---- */
+
+/* As pread, but with EAGAIN where it would wait for the disk. */
+static ssize_t pread_now(int fd, void *ptr, size_t len, uint64_t pos)
+{
+    struct iovec part = {.iov_base = ptr, .iov_len = len};
+    ssize_t got;
+    do {
+        got = preadv2(fd, &part, 1, (off_t)pos, RWF_NOWAIT);
+    } while (got < 0 && errno == EINTR);
+    return got;
+}
+
+int loop_file_read_now(struct env_file *f, void *ptr, size_t len, uint64_t pos, size_t *ret_len)
+{
+    size_t done = 0;
+    while (done < len) {
+        ssize_t got = pread_now(file_of(f)->fd, (uint8_t *)ptr + done, len - done, pos + done);
+        if (got < 0 && errno == EAGAIN) {
+            return -E_AGAIN;
+        }
+        if (got < 0) {
+            return loop_file_read(f, ptr, len, pos, ret_len); /* not every file system can tell */
+        }
+        if (got == 0) {
+            break;
+        }
+        done += (size_t)got;
+    }
+    *ret_len = done;
+    return 0;
+}
+
+/* Any answer but EAGAIN counts as yes: what is wrong with the bytes will be told to who reads them. */
+static bool byte_is_cached(const struct loop_file *f, uint64_t pos)
+{
+    uint8_t byte;
+    return pread_now(f->fd, &byte, 1, pos) >= 0 || errno != EAGAIN;
+}
+
+bool loop_file_is_cached(struct env_file *f, uint64_t pos, uint64_t len)
+{
+    if (len < CHECK_BYTES_MIN) {
+        return true;
+    }
+    for (uint64_t at = pos; at < pos + len; at += CHECK_STEP) {
+        if (!byte_is_cached(file_of(f), at)) {
+            return false;
+        }
+    }
+    return byte_is_cached(file_of(f), pos + len - 1);
+}
+
+/* On the pool, which frees it. */
+struct warm_job {
+    struct env_file *file; /* a reference */
+    struct env_range range;
+};
+
+/* Sent to nowhere: the kernel reads in its largest pieces, and nothing is copied. Ends at the end of the
+ * file; errors will be told to who reads the range. */
+static void read_through(int fd, uint64_t pos, uint64_t len)
+{
+    uint64_t end = pos + len;
+    off_t at = (off_t)pos;
+    int nowhere = open_retry("/dev/null", O_WRONLY);
+    ssize_t sent = 1;
+    while (nowhere >= 0 && sent > 0 && (uint64_t)at < end) {
+        sent = sendfile(nowhere, fd, &at, (size_t)(end - (uint64_t)at));
+    }
+    if (nowhere >= 0) {
+        (void)close(nowhere); /* nothing to lose */
+    }
+    bool is_over = nowhere >= 0 && sent == 0;
+    for (uint64_t next = (uint64_t)at; !is_over && next < end; next += WAIT_STEP) {
+        uint8_t byte;
+        is_over = pread(fd, &byte, 1, (off_t)next) <= 0;
+    }
+}
+
+/* A piece of what lies ahead, while nobody waits. */
+static void ahead_work(void *arg)
+{
+    struct loop_file *f = arg;
+    struct loop_pool *pool = &loop_of(f->file.env)->reads;
+    uint64_t len = f->ahead_end - MIN(f->ahead_pos, f->ahead_end);
+    if (loop_pool_is_ending(pool) || len == 0) {
+        f->has_ahead = false;
+        pool->aheads--;
+        env_file_unref(&f->file);
+        return;
+    }
+    len = MIN(len, AHEAD_STEP);
+    read_through(f->fd, f->ahead_pos, len);
+    f->ahead_pos += len;
+    struct loop_task task = {.work = ahead_work, .work_arg = f, .is_idle = true};
+    loop_pool_add(pool, &task);
+}
+
+/* A reader is at pos, and what lies up to end is for it. Of a file only the newest is kept: what was to be
+ * read for one that has gone on, or away, would be read for nobody. */
+static void ahead_set(struct loop_file *f, uint64_t pos, uint64_t end)
+{
+    struct loop_pool *pool = &loop_of(f->file.env)->reads;
+    bool is_under_way = f->has_ahead && f->ahead_pos >= pos && f->ahead_pos <= end;
+    f->ahead_pos = is_under_way ? f->ahead_pos : pos;
+    f->ahead_end = end;
+    if (f->has_ahead || pos == end || pool->aheads == AHEADS_MAX) {
+        return;
+    }
+    f->has_ahead = true;
+    pool->aheads++;
+    struct loop_task task = {
+        .work = ahead_work, .work_arg = file_of(env_file_ref(&f->file)), .is_idle = true};
+    loop_pool_add(pool, &task);
+}
+
+static void warm_work(void *arg)
+{
+    struct warm_job *job = arg;
+    struct loop_file *f = file_of(job->file);
+    uint64_t end = job->range.pos + job->range.len;
+    if (!loop_pool_is_ending(&loop_of(job->file->env)->reads)) {
+        read_through(f->fd, job->range.pos, job->range.len);
+        ahead_set(f, end, end + job->range.ahead);
+    }
+    env_file_unref(job->file);
+    free(job);
+}
+
+void loop_file_warm(struct env_file *f, struct env_range range, env_fn done, void *arg)
+{
+    struct loop_pool *pool = &loop_of(f->env)->reads;
+    struct warm_job *job = xalloc(sizeof *job);
+    *job = (struct warm_job){.file = env_file_ref(f), .range = range};
+    struct loop_task task = {.work = warm_work, .work_arg = job, .done = done, .done_arg = arg};
+    loop_pool_add(pool, &task);
 }
 
 /* Copies up to IOV_BATCH iovecs, leaving out the first `skip` bytes. */

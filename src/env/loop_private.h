@@ -29,17 +29,23 @@ struct loop_letters {
 struct loop_job {
     struct list_node link;
     env_fn work;
-    struct loop_letter *done; /* posted after work */
+    void *arg;                /* work's */
+    struct loop_letter *done; /* posted after work; NULL = nobody waits */
 };
 
-/* The thread for disk work. Started at the first job, ended by loop_free. */
+/* A thread for work that waits for the disk. Started at the first job, ended by loop_free. */
 struct loop_pool {
+    struct loop *loop;
+    const char *name; /* the end of the thread's */
     pthread_t thread;
     bool has_thread;
     pthread_mutex_t lock; /* guards what follows */
     pthread_cond_t wakeup;
     struct list jobs;
+    struct list idle_jobs; /* run while there are no jobs */
     bool is_ending;
+    /* Of its thread alone. */
+    int32_t aheads; /* files of which loop_disk.c reads ahead */
 };
 
 struct loop {
@@ -64,7 +70,8 @@ struct loop {
 
     pthread_t thread;
     bool has_thread;
-    struct loop_pool pool;
+    struct loop_pool pool;  /* env_work */
+    struct loop_pool reads; /* env_file_warm: a reader does not wait for somebody's sync */
 
     struct list conns;      /* struct loop_conn by link, until freed */
     struct list listeners;  /* struct loop_listener by link, until freed */
@@ -83,11 +90,29 @@ static inline rlim_t loop_files_share(rlim_t descriptors)
     return MIN(descriptors / 2, 65536);
 }
 
+/* ---- loop.c ---- */
+
+/* A job of the pool: work(work_arg) there, then done(done_arg) on the loop. */
+struct loop_task {
+    env_fn work;
+    void *work_arg;
+    env_fn done; /* NULL = nobody waits for it */
+    void *done_arg;
+    bool is_idle; /* comes after all that are not */
+};
+/* From the loop's thread or the pool's. */
+void loop_pool_add(struct loop_pool *pool, const struct loop_task *task);
+/* What nobody needs any more is left out. */
+bool loop_pool_is_ending(struct loop_pool *pool);
+
 /* ---- loop_disk.c: the file part of struct env_ops, see env.h ---- */
 
 int loop_file_open(struct env *env, const char *path, int flags, struct env_file **ret_file);
 void loop_file_close(struct env_file *f);
 int loop_file_read(struct env_file *f, void *ptr, size_t len, uint64_t pos, size_t *ret_len);
+int loop_file_read_now(struct env_file *f, void *ptr, size_t len, uint64_t pos, size_t *ret_len);
+bool loop_file_is_cached(struct env_file *f, uint64_t pos, uint64_t len);
+void loop_file_warm(struct env_file *f, struct env_range range, env_fn done, void *arg);
 int loop_file_writev(struct env_file *f, const struct iovec *iov, int count, uint64_t pos);
 int loop_file_size(struct env_file *f, uint64_t *ret_size);
 int loop_file_truncate(struct env_file *f, uint64_t size);

@@ -5,12 +5,13 @@
 #include "plog/cursor.h"
 
 #include "base/crc32c.h"
+#include "plog/cold.h"
 
 void plog_cursor_init(struct plog_cursor *c, struct plog_files *files, struct env_file *file,
                       size_t chunk)
 {
     CHECK(chunk <= PLOG_SCRATCH_SIZE);
-    *c = (struct plog_cursor){.scratch = files->scratch, .file = file, .chunk = chunk};
+    *c = (struct plog_cursor){.files = files, .file = file, .chunk = chunk};
 }
 
 void plog_cursor_seek(struct plog_cursor *c, uint64_t pos, uint64_t end)
@@ -30,13 +31,14 @@ static int cursor_fill(struct plog_cursor *c, uint64_t pos, size_t want, struct 
         CHECK(len <= PLOG_SCRATCH_SIZE);
         c->chunk_pos = pos;
         c->chunk_len = 0;
-        int err = env_file_read(c->file, c->scratch, len, pos, &c->chunk_len);
+        struct plog_cold_file from = {.owner = c->owner, .file = c->file, .pos = pos};
+        int err = plog_cold_read(c->files, &from, c->files->scratch, len, &c->chunk_len);
         if (err != 0) {
             return err;
         }
     }
     size_t skip = (size_t)(pos - c->chunk_pos);
-    *ret_bytes = slice_of(c->scratch + skip, c->chunk_len - skip);
+    *ret_bytes = slice_of(c->files->scratch + skip, c->chunk_len - skip);
     return 0;
 }
 

@@ -13,11 +13,12 @@
 
 struct plog_cursor {
     /* private */
-    uint8_t *scratch;
-    struct env_file *file; /* borrowed */
-    size_t chunk;          /* bytes read at once */
-    uint64_t end;          /* nothing is read behind */
-    uint64_t chunk_pos;    /* what scratch holds */
+    struct plog_files *files; /* borrowed */
+    const void *owner;        /* of the file, see cold.h */
+    struct env_file *file;    /* borrowed */
+    size_t chunk;             /* bytes read at once */
+    uint64_t end;             /* nothing is read behind */
+    uint64_t chunk_pos;       /* what scratch holds */
     size_t chunk_len;
     /* readable */
     uint64_t pos;       /* where the next batch starts */

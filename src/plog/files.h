@@ -7,6 +7,8 @@
 #include "base/list.h"
 #include "env/env.h"
 
+struct plog_cold_state;
+
 #define PLOG_SCRATCH_SIZE ((size_t)256 << 10) /* bytes */
 
 struct plog_files {
@@ -15,6 +17,7 @@ struct plog_files {
     struct list open; /* of struct plog_segment (lru), least recently used first */
     size_t max_open;  /* segments */
     uint8_t *scratch; /* PLOG_SCRATCH_SIZE bytes, for the one cursor in use */
+    const struct plog_cold_state *cold; /* set while reads must not wait for the disk; cold.h */
 };
 
 /* max_open: segments (of up to three descriptors each) kept open at most; at least 1. */

@@ -7,6 +7,7 @@
 #include "base/alloc.h"
 #include "base/check.h"
 #include "base/endian.h"
+#include "plog/cold.h"
 
 #include <stdlib.h>
 
@@ -158,7 +159,9 @@ int plog_index_get(const struct plog_index *x, struct env_file *file, uint32_t i
     }
     uint8_t entry[PLOG_INDEX_TIME_SIZE];
     size_t got = 0;
-    int err = env_file_read(file, entry, x->entry_size, pos, &got);
+    struct plog_cold_file from = {
+        .owner = x, .file = file, .pos = pos, .size = (uint64_t)x->count * x->entry_size};
+    int err = plog_cold_read(x->files, &from, entry, x->entry_size, &got);
     if (err == 0 && got < x->entry_size) {
         err = -E_CORRUPT;
     }

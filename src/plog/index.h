@@ -19,12 +19,15 @@ enum plog_index_field {
 #define PLOG_INDEX_OFFSET_SIZE 8
 #define PLOG_INDEX_TIME_SIZE   12
 
+struct plog_files;
+
 struct plog_index {
-    uint32_t entry_size; /* bytes */
-    uint32_t count;      /* entries */
-    uint32_t written;    /* of these, entries that are in the file; count when not in memory */
-    uint32_t cap;        /* entries that fit the memory */
-    uint8_t *entries;    /* NULL = not in memory */
+    struct plog_files *files; /* of the log; NULL: reads wait for the disk */
+    uint32_t entry_size;      /* bytes */
+    uint32_t count;           /* entries */
+    uint32_t written;         /* of these, entries that are in the file; count when not in memory */
+    uint32_t cap;             /* entries that fit the memory */
+    uint8_t *entries;         /* NULL = not in memory */
     bool in_memory;
 };
 

@@ -4,10 +4,12 @@
  */
 #include "plog/read.h"
 
+#include "plog/cold.h"
 #include "plog/state.h"
 #include "record/records.h"
 
-#define INFLATED_MAX ((size_t)256 << 20) /* a batch may inflate to this for a lookup by time */
+#define COLD_BYTES_MAX ((uint32_t)8 << 20) /* warmed for one reader at a time */
+#define INFLATED_MAX   ((size_t)256 << 20) /* a batch may inflate to this for a lookup by time */
 
 /* The batch that holds offset, or the first one behind it. */
 static int find_start(struct plog *p, int64_t offset, struct plog_segment **ret_segment,
@@ -70,15 +72,23 @@ static int fit_bytes(struct plog_segment *s, const struct plog_place *start,
     return err;
 }
 
-static int find_span(struct plog *p, const struct plog_read_args *args, int64_t upper,
-                     struct plog_span *span)
+/* *ret_segment: where the span lies; set as soon as it is known, and so is its pos. */
+static int find_span(struct plog *p, const struct plog_read_args *args, struct plog_span *span,
+                     struct plog_segment **ret_segment)
 {
+    int64_t upper = MIN(args->upper, p->end_offset);
+    *span = (struct plog_span){.next_offset = args->offset};
+    if (args->offset >= upper) {
+        return 0;
+    }
     struct plog_segment *s = NULL;
     struct plog_place start;
     struct plog_place end;
     struct env_file *file = NULL;
     int err = find_start(p, args->offset, &s, &start);
     if (err == 0) {
+        *ret_segment = s;
+        span->pos = start.pos;
         err = find_end(p, s, upper, &end);
     }
     if (err == 0 && end.pos > start.pos) {
@@ -101,17 +111,84 @@ static int find_span(struct plog *p, const struct plog_read_args *args, int64_t 
     return 0;
 }
 
-int plog_read(struct plog *p, const struct plog_read_args *args, struct plog_span *ret_span)
+static int check_readable(const struct plog *p, int64_t offset)
 {
     if (p->failure != 0) {
         return -E_OFFLINE;
     }
-    if (args->offset < p->start_offset || args->offset > p->end_offset) {
-        return -E_OUT_OF_RANGE;
+    return offset < p->start_offset || offset > p->end_offset ? -E_OUT_OF_RANGE : 0;
+}
+
+int plog_read(struct plog *p, const struct plog_read_args *args, struct plog_span *ret_span)
+{
+    int err = check_readable(p, args->offset);
+    if (err != 0) {
+        return err;
     }
-    struct plog_span span = {.next_offset = args->offset};
-    int64_t upper = MIN(args->upper, p->end_offset);
-    int err = args->offset < upper ? find_span(p, args, upper, &span) : 0;
+    struct plog_segment *s = NULL;
+    struct plog_span span;
+    err = find_span(p, args, &span, &s);
+    if (err == 0) {
+        *ret_span = span;
+    }
+    return plog_fail(p, err);
+}
+
+/* A batch header was missed: the records are wanted too, which start at `start` as far as that is known. */
+static void widen(struct plog_cold *cold, const struct plog_read_args *args, uint64_t start)
+{
+    const struct plog_segment *s = cold->owner;
+    uint64_t end = cold->pos + cold->len;
+    if (start < cold->pos && end - start <= (uint64_t)COLD_BYTES_MAX + cold->len) {
+        cold->pos = start;
+    } else {
+        end += MIN(args->max_bytes, COLD_BYTES_MAX);
+    }
+    cold->len = MIN(end, s->size) - cold->pos;
+}
+
+/* As find_span; -E_AGAIN with *ret_cold filled where it would have to wait. */
+static int find_span_now(struct plog *p, const struct plog_read_args *args, struct plog_span *span,
+                         struct plog_cold *ret_cold)
+{
+    struct plog_segment *s = NULL;
+    struct plog_cold_state state = {.log = p, .cold = ret_cold};
+    p->files->cold = &state;
+    int err = find_span(p, args, span, &s);
+    p->files->cold = NULL;
+    if (err == -E_AGAIN && ret_cold->is_log) {
+        widen(ret_cold, args, s == ret_cold->owner ? span->pos : ret_cold->pos);
+    }
+    if (err != 0 || span->len == 0 || plog_cold_check(p, s, span)) {
+        return err;
+    }
+    *ret_cold = (struct plog_cold){
+        .file = span->file, .pos = span->pos, .len = span->len, .is_log = true, .owner = s};
+    return -E_AGAIN;
+}
+
+int plog_read_now(struct plog *p, const struct plog_read_args *args, struct plog_span *ret_span,
+                  struct plog_cold *ret_cold)
+{
+    int err = check_readable(p, args->offset);
+    if (err != 0) {
+        return err;
+    }
+    struct plog_span span;
+    struct plog_cold cold = {0};
+    err = find_span_now(p, args, &span, &cold);
+    if (err == -E_AGAIN && cold.is_log && cold.len > COLD_BYTES_MAX &&
+        args->max_bytes > COLD_BYTES_MAX) {
+        struct plog_read_args less = *args;
+        less.max_bytes = COLD_BYTES_MAX;
+        env_file_unref(cold.file);
+        cold = (struct plog_cold){0};
+        err = find_span_now(p, &less, &span, &cold);
+    }
+    if (err == -E_AGAIN && cold.file != NULL) {
+        *ret_cold = cold;
+        return err;
+    }
     if (err == 0) {
         *ret_span = span;
     }

@@ -6,6 +6,15 @@
 
 #include "plog/plog.h"
 
+/* Bytes of a file that are not in memory. */
+struct plog_cold {
+    struct env_file *file; /* a reference the caller owns */
+    uint64_t pos;
+    uint64_t len;
+    bool is_log;       /* of the log itself, not of an index */
+    const void *owner; /* private */
+};
+
 struct plog_read_args {
     int64_t offset;     /* first record wanted; the batch that holds it may start below */
     int64_t upper;      /* no batch with a record at or above this is returned: the high watermark,
@@ -26,9 +35,17 @@ struct plog_span {
  * Finds the span of whole batches from args->offset on, within one segment. len 0 with 0 returned:
  * nothing there yet (offset at upper or at the end), or the first batch does not fit.
  * -E_OUT_OF_RANGE: offset below the log start or above the log end. -E_IO, -E_CORRUPT, -E_OFFLINE.
+ * The lookup may wait for the disk, and so may whoever sends the span.
  */
 int plog_read(struct plog *p, const struct plog_read_args *args,
               struct plog_span *ret_span) MUST_CHECK;
+/* The same without waiting. -E_AGAIN: what is in *ret_cold has to be read into memory first
+ * (env_file_warm, then plog_warmed). A span that is not in memory is cut to 8 MiB before. */
+int plog_read_now(struct plog *p, const struct plog_read_args *args, struct plog_span *ret_span,
+                  struct plog_cold *ret_cold) MUST_CHECK;
+/* The range was read into memory: for some seconds it is given out even if it is gone again, so that a
+ * reader comes on under any pressure. Of cold, the file is not looked at. */
+void plog_warmed(struct plog *p, const struct plog_cold *cold);
 
 struct plog_time_hit {
     int64_t offset;    /* of the record, -1 when no record qualifies */

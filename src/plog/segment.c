@@ -120,6 +120,7 @@ static struct plog_segment *segment_new(struct plog_files *files, const char *fo
     s->max_timestamp_offset = base_offset;
     plog_index_init(&s->offsets, PLOG_INDEX_OFFSET_SIZE);
     plog_index_init(&s->times, PLOG_INDEX_TIME_SIZE);
+    s->offsets.files = s->times.files = files;
     return s;
 }
 
@@ -251,6 +252,7 @@ static int segment_read_first(struct plog_segment *s)
 {
     struct plog_cursor c;
     plog_cursor_init(&c, s->files, s->log_file, RECORD_HEADER_SIZE);
+    c.owner = s;
     plog_cursor_seek(&c, 0, s->size);
     struct record_batch b;
     int more = plog_cursor_next(&c, &b);
@@ -516,6 +518,7 @@ static int cursor_at(struct plog_segment *s, uint64_t pos, struct plog_cursor *r
     int err = plog_segment_file(s, &file);
     if (err == 0) {
         plog_cursor_init(ret_cursor, s->files, file, PLOG_CURSOR_NEAR);
+        ret_cursor->owner = s;
         plog_cursor_seek(ret_cursor, pos, s->size);
     }
     return err;

@@ -73,6 +73,7 @@ void plog_drop_segments(struct plog *p, int first, int count)
     }
     p->segment_count -= count;
     plog_marks_clear(p);
+    memset(p->trusts, 0, sizeof p->trusts);
 }
 
 static int ensure_folder(struct plog *p)

@@ -12,7 +12,8 @@
 #include "plog/producers.h"
 #include "plog/segment.h"
 
-#define PLOG_MARKS 16
+#define PLOG_MARKS  16
+#define PLOG_TRUSTS 8
 
 #define PLOG_EPOCHS_NAME     "leader-epoch-checkpoint"
 #define PLOG_TRUNCATED_NAME  "klamm-truncated"
@@ -24,6 +25,14 @@ struct plog_mark {
     struct plog_segment *segment; /* NULL = unused */
     int64_t offset;               /* base offset of the batch at pos */
     uint64_t pos;
+};
+
+/* A range that was warmed. */
+struct plog_trust {
+    const void *owner; /* see cold.h; NULL = unused */
+    uint64_t pos;
+    uint64_t len;
+    int64_t at_ms;
 };
 
 struct plog {
@@ -58,6 +67,8 @@ struct plog {
     int snapshot_cap;
     struct plog_mark marks[PLOG_MARKS];
     unsigned next_mark;
+    struct plog_trust trusts[PLOG_TRUSTS];
+    unsigned next_trust;
     struct plog_flush *flush; /* the one running, or NULL */
 };
 

@@ -182,7 +182,8 @@ static bool item_watch(struct fetch *f, struct fetch_item *item, struct slice to
     }
     item->watch.arg = item;
     item->watch.fn = item_woken;
-    item->watch.mask = REPLICAS_HIGH_WATERMARK | (f->replica_id >= 0 ? REPLICAS_NEW_DATA : 0);
+    item->watch.mask =
+        REPLICAS_HIGH_WATERMARK | REPLICAS_WARM | (f->replica_id >= 0 ? REPLICAS_NEW_DATA : 0);
     return replicas_watch_start(f->r->api->parts.replicas, &item->watch, topic, item->partition);
 }
 
@@ -512,7 +513,7 @@ static void item_woken(void *arg, struct replicas_watch *watch, int events)
         return;
     }
     bool has_role = (events & (REPLICAS_ROLE | REPLICAS_GONE)) != 0;
-    int data = f->replica_id >= 0 ? REPLICAS_NEW_DATA : REPLICAS_HIGH_WATERMARK;
+    int data = REPLICAS_WARM | (f->replica_id >= 0 ? REPLICAS_NEW_DATA : REPLICAS_HIGH_WATERMARK);
     f->is_role_changed = f->is_role_changed || has_role;
     if ((has_role || (events & data) != 0) && !env_timer_is_active(&f->wake)) {
         env_timer_start(&f->wake, 0);

@@ -230,6 +230,7 @@ static void drop_log(struct replicas_partition *p)
     replicas_isr_drop(p);
     replicas_parked_fail(p, -E_OFFLINE);
     replicas_flush_forget(p);
+    replicas_warm_forget(p);
     plog_free(p->log);
     p->log = NULL;
     replica_core_stop(&p->core);

@@ -16,6 +16,7 @@
 #include "net/net.h"
 #include "plog/dir.h"
 #include "plog/plog.h"
+#include "plog/read.h"
 #include "plog/removal.h"
 #include "replica/core.h"
 #include "replica/limit.h"
@@ -98,6 +99,14 @@ struct replicas_topic {
 };
 
 /* ---- partitions ---- */
+
+/* A reader that goes through what is not in memory: it is read ahead for it. */
+struct replicas_stream {
+    int64_t next_offset; /* what it will ask for; -1 = unused */
+    uint64_t ahead_end;  /* position in its file up to which reading was begun; 0 = none */
+};
+
+#define REPLICAS_STREAMS 4 /* a partition */
 
 /* What a copy has still to come, as replicas_copied.left counts it. */
 struct replicas_copy_share {
@@ -185,6 +194,10 @@ struct replicas_partition {
     int32_t isr_partition_epoch;
     struct replicas_fetch fetch;
     struct replicas_copy_share sent_share; /* in replicas.copied_out */
+    /* Records that are not in memory (warm.c). */
+    struct replicas_warm *warm; /* the job under way, NULL */
+    struct replicas_stream streams[REPLICAS_STREAMS];
+    unsigned next_stream;
 };
 
 /* ---- jobs on the disk pool ---- */
@@ -209,6 +222,14 @@ struct replicas_flush {
     struct replicas_job job;
     struct replicas_partition *partition; /* NULL once its log is gone */
     struct plog_flush *flush;
+};
+
+/* Reading into memory. */
+struct replicas_warm {
+    struct replicas_job job;
+    struct replicas_partition *partition; /* NULL once its log is gone */
+    struct plog_cold cold;                /* what is waited for; without its file */
+    bool is_awaited;                      /* a reader was told to come again */
 };
 
 /* A group of the limits of moves, and what it holds here. */
@@ -409,6 +430,18 @@ void replicas_isr_send(struct replicas *r);
 void replicas_isr_metadata_changed(struct replicas *r);
 void replicas_isr_free(struct replicas *r);
 
+/* ---- warm.c ---- */
+
+void replicas_warm_init(struct replicas_partition *p);
+/* A read found cold, whose file it takes over: the watches fire when it should be tried again. */
+void replicas_warm_start(struct replicas_partition *p, const struct replicas_read *read,
+                         const struct plog_cold *cold);
+/* The span is given out. */
+void replicas_warm_found(struct replicas_partition *p, const struct replicas_read *read,
+                         const struct plog_span *span);
+/* p's log goes away. */
+void replicas_warm_forget(struct replicas_partition *p);
+
 /* ---- past_cache.c ---- */
 
 struct plog_appended;
@@ -503,5 +536,10 @@ void replicas_removal_add(struct replicas *r, struct plog_removal *removal, int6
 void replicas_flush_queue(struct replicas_partition *p);
 /* p's log goes away. */
 void replicas_flush_forget(struct replicas_partition *p);
+/* A job starts, and ends on the env: returns the owner, or NULL when that has gone. A job that has ended
+ * calls replicas_job_over last. */
+void replicas_job_start(struct replicas *r, struct replicas_job *job);
+struct replicas *replicas_job_end(struct replicas_job *job);
+void replicas_job_over(struct replicas *r);
 /* Writes the checkpoints that are due of one kind, on the pool. */
 void replicas_checkpoint_write(struct replicas *r, enum plog_checkpoint_kind kind);

@@ -141,6 +141,7 @@ struct replicas_partition *replicas_partition_new(struct replicas *r, struct rep
     list_init(&p->parked);
     list_init(&p->watches);
     p->limited_ms = REPLICA_NEVER;
+    replicas_warm_init(p);
     replicas_throttle_partition(p);
     replicas_limit_attach(p);
     HASH_ADD(hh, r->partitions, key, sizeof p->key, p);
@@ -191,6 +192,7 @@ void replicas_partition_drop(struct replicas_partition *p, enum replicas_fate fa
     list_remove(&r->held, &p->throttle_link);
     replicas_limit_detach(p);
     replicas_flush_forget(p);
+    replicas_warm_forget(p);
     if (p->log != NULL && fate != REPLICAS_FATE_KEEP) {
         delete_log(p, fate);
     } else {

@@ -101,7 +101,13 @@ static int read_span(struct replicas_partition *p, struct replicas_read *read)
         args.min_one = true; /* a batch larger than the piece is paid for afterwards */
     }
     struct plog_span span;
-    int err = plog_read(p->log, &args, &span);
+    struct plog_cold cold;
+    int err = p->replicas->is_stopping ? plog_read(p->log, &args, &span)
+                                       : plog_read_now(p->log, &args, &span, &cold);
+    if (err == -E_AGAIN) {
+        replicas_warm_start(p, read, &cold);
+        return 0;
+    }
     if (err != 0) {
         replicas_partition_log_error(p, err);
         return err;
@@ -111,6 +117,7 @@ static int read_span(struct replicas_partition *p, struct replicas_read *read)
         read->pos = span.pos;
         read->len = span.len;
         replicas_limit_found(p, read->replica_id, (int64_t)span.len);
+        replicas_warm_found(p, read, &span);
     }
     return 0;
 }

@@ -293,7 +293,8 @@ void replicas_read_begin(struct replicas *r);
 /*
  * Reads one partition. For a follower (replica_id >= 0) it also notes how far that one has come, which
  * may move the high watermark and the in-sync set: call it once for a fetch that arrived; a repeat
- * for a parked fetch that was woken is harmless. Never waits.
+ * for a parked fetch that was woken is harmless. Never waits: records that are not in memory are left
+ * out as if they had not arrived, the disk is asked for them, and then watches fire with REPLICAS_WARM.
  */
 void replicas_read(struct replicas *r, struct replicas_read *read);
 /*
@@ -312,6 +313,7 @@ enum replicas_event {
     REPLICAS_ROLE = 4, /* leadership, epoch or replica set changed, or the log failed: read again */
     REPLICAS_GONE = 8, /* the partition left this broker; the watch has ended */
     REPLICAS_LOW_WATERMARK = 16, /* leader: a follower's log start moved */
+    REPLICAS_WARM = 32, /* records that a read did not give out were read into memory: read again */
 };
 
 struct replicas_watch;

@@ -16,14 +16,13 @@
 #define RETENTION_SLICE 256 /* partitions looked at before the loop gets its turn again */
 #define CLOSE_SLICE     32  /* logs closed before the loop gets its turn again */
 
-static void job_start(struct replicas *r, struct replicas_job *job)
+void replicas_job_start(struct replicas *r, struct replicas_job *job)
 {
     job->replicas = r;
     list_push_back(&r->jobs, &job->link);
 }
 
-/* The owner, or NULL when it has gone. */
-static struct replicas *job_end(struct replicas_job *job)
+struct replicas *replicas_job_end(struct replicas_job *job)
 {
     struct replicas *r = job->replicas;
     if (r != NULL) {
@@ -33,6 +32,11 @@ static struct replicas *job_end(struct replicas_job *job)
 }
 
 static void stop_step(struct replicas *r);
+
+void replicas_job_over(struct replicas *r)
+{
+    stop_step(r);
+}
 
 /* ---- deletion ---- */
 
@@ -61,7 +65,7 @@ static void removal_arm(struct replicas *r)
 static void removal_done(void *arg)
 {
     struct replicas_removal *removal = arg;
-    struct replicas *r = job_end(&removal->job);
+    struct replicas *r = replicas_job_end(&removal->job);
     bool is_more = removal->status > 0;
     if (r == NULL || !is_more || r->is_stopping) {
         /* A step that failed leaves files that the next start removes. */
@@ -81,7 +85,7 @@ static void removal_due(void *arg)
     struct list_node *node = list_pop(&r->removals);
     if (node != NULL) {
         struct replicas_removal *removal = CONTAINER_OF(node, struct replicas_removal, link);
-        job_start(r, &removal->job);
+        replicas_job_start(r, &removal->job);
         env_work(r->env, removal_work, removal_done, removal);
     }
 }
@@ -116,7 +120,7 @@ static void flush_work(void *arg)
 static void flush_done(void *arg)
 {
     struct replicas_flush *f = arg;
-    struct replicas *r = job_end(&f->job);
+    struct replicas *r = replicas_job_end(&f->job);
     struct replicas_partition *p = r == NULL ? NULL : f->partition;
     int err = plog_flush_end(f->flush); /* knows itself whether the log is still there */
     if (p != NULL && err != 0) {
@@ -149,7 +153,7 @@ static void flush_next(struct replicas *r)
         f->partition = p;
         f->flush = flush;
         r->flush = f;
-        job_start(r, &f->job);
+        replicas_job_start(r, &f->job);
         env_work(r->env, flush_work, flush_done, f);
     }
 }
@@ -194,7 +198,7 @@ static void checkpoint_work(void *arg)
 static void checkpoint_done(void *arg)
 {
     struct checkpoint *c = arg;
-    struct replicas *r = job_end(&c->job);
+    struct replicas *r = replicas_job_end(&c->job);
     if (r != NULL) {
         r->dirs[c->dir].is_writing[c->kind] = false;
         if (c->err != 0) {
@@ -224,7 +228,7 @@ void replicas_checkpoint_write(struct replicas *r, enum plog_checkpoint_kind kin
         c->path = xstrdup(d->path);
         c->kind = kind;
         replicas_dir_collect(r, i, kind, &c->entries);
-        job_start(r, &c->job);
+        replicas_job_start(r, &c->job);
         env_work(r->env, checkpoint_work, checkpoint_done, c);
     }
 }

@@ -87,6 +87,7 @@ void cluster_broker_kill(struct cluster_broker *b, bool is_power_loss)
     if (is_power_loss) {
         b->lost_power = true;
         sim_node_power_loss(b->node);
+        cluster_cold_power_lost(b);
     } else {
         sim_node_crash(b->node);
     }

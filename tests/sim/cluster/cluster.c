@@ -66,6 +66,7 @@ static struct cluster *cluster_new(const struct cluster_options *options)
     cluster_jobs_init(c);
     cluster_operator_init(c);
     cluster_limits_init(c);
+    cluster_cold_init(c);
     c->client = client_new(env, c->broker_count, CLUSTER_PORT, CLUSTER_TOPIC);
     for (int32_t i = 0; i < c->broker_count; i++) {
         char name[24];
@@ -193,6 +194,7 @@ static void cluster_step(struct cluster *c)
     cluster_brokers_tend(c);
     cluster_check_leaders(c);
     cluster_caps_step(c);
+    cluster_cold_check(c);
 }
 
 static void cluster_settle(struct cluster *c)
@@ -273,6 +275,7 @@ bool cluster_run(const struct cluster_options *options)
         cluster_step(c);
         cluster_faults_step(c);
         cluster_limits_step(c);
+        cluster_cold_step(c);
         cluster_watcher_step(c);
     }
     if (!cluster_has_failed(c)) {

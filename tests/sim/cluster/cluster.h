@@ -131,6 +131,12 @@ struct cluster_limits {
     bool is_told[CLUSTER_BROKERS_MAX];
 };
 
+/* Memory pressure on the brokers: cold.c. */
+struct cluster_cold {
+    struct prng prng;
+    bool is_there; /* in this run */
+};
+
 struct cluster_options {
     uint64_t seed;
     uint64_t *crossed;       /* crashes at each of CONTROLLER_FAULT_POINTS; NULL: none there */
@@ -161,6 +167,7 @@ struct cluster {
     struct cluster_crashes crashes;
     struct cluster_watcher watcher;
     struct cluster_limits limits;
+    struct cluster_cold cold;
     /* what the metastore says, kept fresh by the checker */
     struct model_topic topic;
     struct model_partition_state states[CLUSTER_PARTITIONS_MAX];
@@ -215,6 +222,15 @@ void cluster_limits_init(struct cluster *c);
 void cluster_limits_step(struct cluster *c);
 /* Lifts them all. */
 void cluster_limits_end(struct cluster *c);
+
+/* cold.c */
+void cluster_cold_init(struct cluster *c);
+/* Call as cluster_faults_step. */
+void cluster_cold_step(struct cluster *c);
+/* The page cache of its node is empty. */
+void cluster_cold_power_lost(struct cluster_broker *b);
+/* Nothing was sent that would have had to wait for the disk. */
+void cluster_cold_check(struct cluster *c);
 
 /* watcher.c */
 void cluster_watcher_init(struct cluster *c);

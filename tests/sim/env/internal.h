@@ -36,6 +36,15 @@ struct sim_change {
     uint8_t *bytes;
 };
 
+/* A part of a file, of SIM_PART_BYTES. Zeroed: in memory, and nobody asked. */
+struct sim_part {
+    bool is_cold;
+    int64_t
+        allowed_us; /* it may be sent for a while after: somebody asked, or warmed it; 0 = nobody */
+};
+
+#define SIM_PART_BYTES 1024
+
 struct sim_inode {
     int32_t refs; /* names, open files, journal entries */
     uint8_t *data;
@@ -45,6 +54,8 @@ struct sim_inode {
     size_t synced_len;
     size_t synced_cap;
     struct list changes;
+    struct sim_part *parts; /* of the first part_count */
+    size_t part_count;
     bool is_locked; /* by an open file with is_lock */
 };
 
@@ -84,6 +95,8 @@ struct sim_disk {
     int64_t slow_ms;
     int32_t open_files;
     uint64_t dropped_bytes; /* named in hints to forget them */
+    uint64_t cold_sends;
+    uint64_t warmings;
 };
 
 struct sim_node {
@@ -96,6 +109,7 @@ struct sim_node {
     uint32_t power_losses;
     int64_t last_post_us; /* posts arrive in order */
     int64_t last_work_us; /* pool work runs in order */
+    int64_t last_warm_us; /* so does warming */
     int64_t clock_skew_ms;
     struct sim_disk disk;
     struct list conns;     /* of struct sim_conn */
@@ -104,6 +118,7 @@ struct sim_node {
 
 struct sim_world {
     struct prng prng;
+    struct prng cold_prng; /* of what is in memory: worlds that are never cold run as without it */
     int64_t now_us;
     uint64_t steps;
     struct heap events;
@@ -130,7 +145,18 @@ static inline struct sim_node *sim_of(const struct env *env)
 
 void sim_schedule(struct sim_node *home, int64_t delay_us, env_fn fn, env_fn drop, void *arg);
 
+/* sim_world.c */
+void sim_post(struct env *to, env_fn fn, void *arg);
+/* As a message: runs even when the node has ended. */
+void sim_schedule_message(struct sim_node *home, int64_t delay_us, env_fn fn, void *arg);
+
+/* sim_cache.c */
+void sim_inode_written(struct sim_inode *inode, uint64_t pos, uint64_t len);
+
 /* sim_disk.c */
+struct sim_inode *sim_file_inode(struct env_file *f);
+struct sim_inode *sim_inode_ref(struct sim_inode *inode);
+void sim_inode_unref(struct sim_disk *d, struct sim_inode *inode);
 extern const struct env_ops sim_env_ops;
 void sim_disk_init(struct sim_disk *d);
 void sim_disk_deinit(struct sim_disk *d);
@@ -138,6 +164,11 @@ void sim_disk_lose_power(struct sim_node *n);
 int sim_file_open(struct env *env, const char *path, int flags, struct env_file **ret_file);
 void sim_file_close(struct env_file *f);
 int sim_file_read(struct env_file *f, void *ptr, size_t len, uint64_t pos, size_t *ret_len);
+int sim_file_read_now(struct env_file *f, void *ptr, size_t len, uint64_t pos, size_t *ret_len);
+bool sim_file_is_cached(struct env_file *f, uint64_t pos, uint64_t len);
+void sim_file_warm(struct env_file *f, struct env_range range, env_fn done, void *arg);
+/* A range leaves for the network. */
+void sim_file_sent(struct env_file *f, uint64_t pos, uint64_t len);
 int sim_file_writev(struct env_file *f, const struct iovec *iov, int count, uint64_t pos);
 int sim_file_size(struct env_file *f, uint64_t *ret_size);
 int sim_file_truncate(struct env_file *f, uint64_t size);

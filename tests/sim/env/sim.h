@@ -9,6 +9,10 @@
  * A crash of the process keeps the page cache and the boot id. A power loss keeps, for each file, its synced content
  * plus any subset of the later writes, each cut at a sector; and of the creations, renames and
  * unlinks since the last directory sync a prefix.
+ *
+ * All of a file is in memory until sim_disk_chill: then reading it means waiting for the
+ * disk, which is allowed but for what is sent from files in ranges of SIM_COLD_BYTES or more. Such a range
+ * must have been asked for (env_file_is_cached) or warmed within SIM_COLD_GRACE_MS.
  */
 #pragma once
 
@@ -67,6 +71,15 @@ void sim_disk_break(struct sim_node *n, const char *prefix);
 void sim_disk_slow(struct sim_node *n, int64_t max_ms);
 /* Flips one bit of the file's present and synced content. False when the byte is not there. */
 bool sim_disk_flip(struct sim_node *n, const char *path, uint64_t pos);
+#define SIM_COLD_BYTES    512   /* shorter ranges are never asked for */
+#define SIM_COLD_GRACE_MS 20000 /* an answer under way is sent by then */
+
+/* Pages go out of memory: of every file, each part of some KiB with a chance of share percent. */
+void sim_disk_chill(struct sim_node *n, int32_t share);
+/* Ranges sent although they were not in memory, and nobody had asked or warmed them; and how often
+ * ranges were warmed. */
+uint64_t sim_disk_cold_sends(const struct sim_node *n);
+uint64_t sim_disk_warmings(const struct sim_node *n);
 /* Files open now. */
 int32_t sim_disk_open_files(const struct sim_node *n);
 /* Bytes that were to go past the page cache (env_file_drop_behind), so far. */

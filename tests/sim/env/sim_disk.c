@@ -20,7 +20,7 @@ struct sim_file {
 
 /* ---- inodes ---- */
 
-static void inode_unref(struct sim_disk *d, struct sim_inode *inode)
+void sim_inode_unref(struct sim_disk *d, struct sim_inode *inode)
 {
     if (--inode->refs > 0) {
         return;
@@ -34,7 +34,14 @@ static void inode_unref(struct sim_disk *d, struct sim_inode *inode)
     d->used -= (int64_t)inode->len;
     free(inode->data);
     free(inode->synced);
+    free(inode->parts);
     free(inode);
+}
+
+struct sim_inode *sim_inode_ref(struct sim_inode *inode)
+{
+    inode->refs++;
+    return inode;
 }
 
 static struct sim_inode *inode_new(void)
@@ -131,7 +138,7 @@ static void name_put(struct sim_disk *d, struct sim_name **names, const char *pa
     }
     if (old != NULL) {
         if (old->inode != NULL) {
-            inode_unref(d, old->inode);
+            sim_inode_unref(d, old->inode);
         }
         old->inode = inode;
         return;
@@ -146,7 +153,7 @@ static void name_drop(struct sim_disk *d, struct sim_name **names, struct sim_na
 {
     HASH_DEL(*names, name);
     if (name->inode != NULL) {
-        inode_unref(d, name->inode);
+        sim_inode_unref(d, name->inode);
     }
     free(name);
 }
@@ -204,7 +211,7 @@ static void dir_op_apply(struct sim_disk *d, struct sim_name **names, const stru
 static void dir_op_free(struct sim_disk *d, struct sim_dir_op *op)
 {
     if (op->inode != NULL) {
-        inode_unref(d, op->inode);
+        sim_inode_unref(d, op->inode);
     }
     free(op->path);
     free(op->to);
@@ -435,6 +442,11 @@ static struct sim_file *file_of(struct env_file *f)
     return (struct sim_file *)(void *)f;
 }
 
+struct sim_inode *sim_file_inode(struct env_file *f)
+{
+    return file_of(f)->inode;
+}
+
 void sim_file_close(struct env_file *f)
 {
     struct sim_file *file = file_of(f);
@@ -443,7 +455,7 @@ void sim_file_close(struct env_file *f)
     if (file->is_lock) {
         file->inode->is_locked = false;
     }
-    inode_unref(&n->disk, file->inode);
+    sim_inode_unref(&n->disk, file->inode);
     free(file->path);
     free(file);
 }
@@ -508,6 +520,7 @@ int sim_file_writev(struct env_file *f, const struct iovec *iov, int count, uint
         }
         memcpy(file->inode->data + pos, iov[i].iov_base, len);
         inode_change(file->inode, false, pos, slice_of(iov[i].iov_base, len));
+        sim_inode_written(file->inode, pos, len);
         pos += len;
         if (fault != 0) {
             break;

@@ -293,6 +293,7 @@ int64_t sim_conn_sendfile(struct env_conn *conn, struct env_file *f, uint64_t po
     }
     uint8_t *bytes = xalloc(CHUNK_BYTES_MAX);
     size_t got = 0;
+    sim_file_sent(f, pos, len);
     err = env_file_read(f, bytes, MIN(len, (size_t)CHUNK_BYTES_MAX), pos, &got);
     int64_t sent = err != 0 ? err : got == 0 ? -E_TRUNCATED : conn_send(c, bytes, got);
     free(bytes);

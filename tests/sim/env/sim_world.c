@@ -61,7 +61,12 @@ void sim_schedule(struct sim_node *home, int64_t delay_us, env_fn fn, env_fn dro
     event_add(home, delay_us, fn, arg)->drop = drop;
 }
 
-static void sim_post(struct env *to, env_fn fn, void *arg)
+void sim_schedule_message(struct sim_node *home, int64_t delay_us, env_fn fn, void *arg)
+{
+    event_add(home, delay_us, fn, arg)->is_message = true;
+}
+
+void sim_post(struct env *to, env_fn fn, void *arg)
 {
     struct sim_node *n = sim_of(to);
     int64_t at = n->world->now_us + prng_range(&n->world->prng, 1, 60);
@@ -174,6 +179,9 @@ const struct env_ops sim_env_ops = {
     .file_open = sim_file_open,
     .file_close = sim_file_close,
     .file_read = sim_file_read,
+    .file_read_now = sim_file_read_now,
+    .file_is_cached = sim_file_is_cached,
+    .file_warm = sim_file_warm,
     .file_writev = sim_file_writev,
     .file_size = sim_file_size,
     .file_truncate = sim_file_truncate,
@@ -207,6 +215,7 @@ struct sim_world *sim_world_new(uint64_t seed)
 {
     struct sim_world *w = xalloc(sizeof *w);
     prng_init(&w->prng, seed);
+    prng_init(&w->cold_prng, ~seed);
     heap_init(&w->events);
     heap_init(&w->timers);
     w->delay_min_us = 50;
@@ -268,7 +277,7 @@ static void node_end(struct sim_node *n, int64_t notice_ms)
         CHECKF(t->env != &n->env, "%s ended with a timer running", n->name);
     }
     CHECKF(n->disk.open_files == 0, "%s ended with %d files open", n->name, n->disk.open_files);
-    n->last_post_us = n->last_work_us = 0;
+    n->last_post_us = n->last_work_us = n->last_warm_us = 0;
 }
 
 void sim_node_crash(struct sim_node *n)

@@ -371,6 +371,33 @@ static void idle_partition_of_a_session_wakes_its_waiting_fetch(void **state)
     bench_stop(&b);
 }
 
+/* Records that are not in memory are as ones that have not come yet, with a session and without. */
+static void fetch_waits_for_records_that_are_not_in_memory(void **state)
+{
+    (void)state;
+    for (int has_session = 0; has_session <= 1; has_session++) {
+        struct bench b = {0};
+        bench_start(&b, NULL);
+        bench_lead(&b);
+        bench_append(&b, 200);
+        sim_disk_slow(b.server, 1000);
+        sim_disk_chill(b.server, 100);
+        struct ask ask = ask_default();
+        ask.session_epoch = has_session != 0 ? 0 : -1;
+        partition_ptr p = only_partition(fetch(&b, &ask));
+        assert_int_equal(p->error_code, KERR_NONE);
+        assert_int_equal(p->high_watermark, 200);
+        assert_int_equal(p->records.len, 0);
+        ask.wait_ms = 50000;
+        int64_t before = sim_world_now_ms(b.world);
+        p = only_partition(fetch(&b, &ask));
+        assert_int_equal(batch_count(&p->records), 1);
+        assert_in_range(sim_world_now_ms(b.world) - before, 1, 10000);
+        assert_int_equal(sim_disk_cold_sends(b.server), 0);
+        bench_stop(&b);
+    }
+}
+
 static void wrong_sessions_are_refused_as_a_whole(void **state)
 {
     (void)state;
@@ -469,6 +496,7 @@ int main(void)
         cmocka_unit_test(diverging_follower_is_told_where_to_cut),
         cmocka_unit_test(session_tells_only_what_changed),
         cmocka_unit_test(idle_partition_of_a_session_wakes_its_waiting_fetch),
+        cmocka_unit_test(fetch_waits_for_records_that_are_not_in_memory),
         cmocka_unit_test(wrong_sessions_are_refused_as_a_whole),
         cmocka_unit_test(sessions_are_declined_without_slots),
         cmocka_unit_test(zstd_is_kept_from_clients_that_cannot_read_it),

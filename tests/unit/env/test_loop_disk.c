@@ -9,9 +9,12 @@
 #include <stdarg.h>
 
 #include <cmocka.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 struct fixture {
     struct env *env;
@@ -229,6 +232,71 @@ static void full_disk_is_named(void **state)
     env_file_unref(file);
 }
 
+static void set_and_stop(void *arg)
+{
+    struct fixture *f = arg;
+    loop_stop(f->env);
+}
+
+/* Asks the kernel to let go of all of a file; true when it did, and can say so without waiting. */
+static bool forget_pages(const char *path, size_t size)
+{
+    int fd = open(path, O_RDWR);
+    assert_true(fd >= 0);
+    assert_int_equal(fdatasync(fd), 0);
+    (void)posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
+    void *map = mmap(NULL, size, PROT_READ, MAP_SHARED, fd, 0);
+    assert_true(map != MAP_FAILED);
+    size_t pages = size / (size_t)sysconf(_SC_PAGESIZE);
+    unsigned char *resident = xalloc(pages);
+    assert_int_equal(mincore(map, size, resident), 0);
+    bool is_forgotten = true;
+    for (size_t i = 0; i < pages; i++) {
+        is_forgotten = is_forgotten && (resident[i] & 1) == 0;
+    }
+    uint8_t byte;
+    struct iovec part = {.iov_base = &byte, .iov_len = 1};
+    bool is_told = preadv2(fd, &part, 1, (off_t)size, RWF_NOWAIT) == 0;
+    free(resident);
+    assert_int_equal(munmap(map, size), 0);
+    assert_int_equal(close(fd), 0);
+    return is_forgotten && is_told;
+}
+
+/* Whether the kernel lets go of pages is its own business: what is asked is that the answers fit. */
+static void ranges_are_read_into_memory(void **state)
+{
+    struct fixture *f = *state;
+    size_t size = (size_t)3 << 20;
+    uint8_t *bytes = xalloc(size);
+    memset(bytes, 'x', size);
+    size_t got = 0;
+    struct env_file *file = open_new(f, "data");
+    assert_int_equal(env_file_write(file, bytes, size, 0), 0);
+    assert_true(env_file_is_cached(file, 0, size));
+    assert_int_equal(env_file_sync(file), 0);
+    if (forget_pages(at(f, "data"), size)) {
+        assert_false(env_file_is_cached(file, 0, size));
+        assert_true(env_file_is_cached(file, 0, 1000)); /* too short to be asked about */
+        assert_int_equal(env_file_read_now(file, bytes, size, 0, &got), -E_AGAIN);
+    }
+    struct env_range all = {.pos = 0, .len = size, .ahead = size};
+    env_file_warm(file, all, set_and_stop, f);
+    loop_run(f->env);
+    assert_true(env_file_is_cached(file, 0, size));
+    uint8_t byte = 0;
+    assert_int_equal(env_file_read_now(file, &byte, 1, size - 1, &got), 0);
+    assert_int_equal(got, 1);
+    assert_int_equal(byte, 'x');
+    assert_int_equal(env_file_read_now(file, bytes, size, size - 5, &got), 0);
+    assert_int_equal(got, 5);
+    struct env_range behind = {.pos = size, .len = size};
+    env_file_warm(file, behind, set_and_stop, f);
+    env_file_unref(file); /* the job has its own reference */
+    loop_run(f->env);
+    free(bytes);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -242,6 +310,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(disk_space_is_told, setup, teardown),
         cmocka_unit_test_setup_teardown(boot_id_stays, setup, teardown),
         cmocka_unit_test_setup_teardown(full_disk_is_named, setup, teardown),
+        cmocka_unit_test_setup_teardown(ranges_are_read_into_memory, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

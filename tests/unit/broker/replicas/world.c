@@ -405,7 +405,7 @@ static void answer_fetch(struct world_broker *b, struct net_request *request,
             find_by_id(b->world, s->items[i].topic_id, s->items[i].partition);
         s->watches[i].arg = s;
         s->watches[i].fn = session_woken;
-        s->watches[i].mask = REPLICAS_NEW_DATA;
+        s->watches[i].mask = REPLICAS_NEW_DATA | REPLICAS_WARM;
         assert_true(
             replicas_watch_start(b->replicas, &s->watches[i], slice_str(p->topic), p->partition));
     }
