@@ -5,7 +5,7 @@ import struct
 import unittest
 
 import protocol
-from support import ClusterTest, kcat, wait_until
+from support import ClusterTest, wait_until
 
 ONE_BATCH = ("-X", "linger.ms=2000", "-X", "batch.num.messages=1000", "-X", "batch.size=1000000")
 NOT_LEADER = 6
@@ -37,9 +37,8 @@ class DeleteRecords(ClusterTest):
         return error, reader.take("q")
 
     def offsets(self, topic):
-        self.wait_readable(topic)
-        out = kcat("-b", self.cluster.bootstrap, "-t", topic, "-p", "0", "-C", "-e", "-q", "-o", "beginning", "-f", "%o %s\\n")
-        return [(int(line.split(" ", 1)[0]), line.split(" ", 1)[1]) for line in out.stdout.splitlines()]
+        rows = [line.split(" ", 1) for line in self.consume(topic, "-p", "0", "-f", "%o %s\\n")]
+        return [(int(offset), text) for offset, text in rows]
 
     def test_s36_a_log_start_inside_a_batch_moves_along(self):
         lines = ["record %d" % i for i in range(100)]
