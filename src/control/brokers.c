@@ -46,28 +46,52 @@ static void broker_set_alive(struct control *c, struct core_broker *b, bool is_a
     }
 }
 
-void control_brokers_tell(struct control *c)
+/* It came, and has not been told of all topics. */
+static bool is_new(const struct control *c, int32_t broker)
+{
+    struct list_node *n = NULL;
+    list_foreach (n, &c->sweeps) {
+        const struct core_sweep *s = CONTAINER_OF(n, struct core_sweep, link);
+        if (s->kind == SWEEP_UP && s->broker == broker && s->pass == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Who is alive, to all of them (-1) but those that are new: they would serve clients as soon as they know
+ * themselves, without knowing a topic. Or to one. */
+static void brokers_tell(struct control *c, int32_t to)
 {
     size_t max = HASH_COUNT(c->brokers) + 1;
     const struct model_broker **brokers = control_effect_array(c, max, sizeof(void *));
     struct control_receiver *receivers = control_effect_array(c, max, sizeof *receivers);
     int32_t count = 0;
+    int32_t receiver_count = 0;
     for (const struct core_broker *b = c->brokers; b != NULL; b = b->hh.next) {
         if (b->is_alive) {
-            receivers[count] = (struct control_receiver){b->model.id, b->model.epoch};
             brokers[count++] = &b->model;
+            if (to < 0 ? !is_new(c, b->model.id) : b->model.id == to) {
+                receivers[receiver_count++] =
+                    (struct control_receiver){b->model.id, b->model.epoch};
+            }
         }
     }
-    if (count > 0) {
+    if (receiver_count > 0) {
         control_effect_add(c, CONTROL_EFFECT_SEND)->send =
             (struct control_send){.id = c->next_send_id++,
                                   .kind = CONTROL_SEND_UPDATE_METADATA,
                                   .controller_epoch = c->epoch,
                                   .receivers = receivers,
-                                  .receiver_count = count,
+                                  .receiver_count = receiver_count,
                                   .brokers = brokers,
                                   .broker_count = count};
     }
+}
+
+void control_brokers_tell(struct control *c)
+{
+    brokers_tell(c, -1);
 }
 
 static void broker_log(struct control *c, const struct core_broker *b, const char *what)
@@ -346,6 +370,7 @@ static bool pass_over(struct control *c, struct core_sweep *s)
     if (s->kind == SWEEP_UP && s->pass == 0) {
         /* A broker gets the whole metadata before its replicas (zookeeper-mode.md 15, row 6). */
         control_tell_flush(c);
+        brokers_tell(c, s->broker); /* also where there is no topic to tell of */
     }
     if (s->pass + 1 < passes) {
         pass_start(c, s, s->pass + 1);

@@ -22,6 +22,26 @@ static void a_new_broker_gets_metadata_before_its_replicas(void **state)
     world_deinit(&w);
 }
 
+/* It serves clients from the moment when it knows itself: it must know what there is by then. */
+static void a_new_broker_hears_of_topics_first(void **state)
+{
+    struct world w;
+    (void)state;
+    world_with(&w, 3, "1,2,3");
+    world_kill(&w, 3);
+    world_run(&w);
+    buf_clear(&w.sent);
+    world_start(&w, 3);
+    world_run(&w);
+    const char *text = buf_text(&w.sent);
+    const char *topic = strstr(text, "3 metadata t-0");
+    const char *brokers = strstr(text, "3 brokers 3");
+    assert_non_null(topic);
+    assert_non_null(brokers);
+    assert_true(topic < brokers);
+    world_deinit(&w);
+}
+
 /* Registrations that change while a new controller reads are changes like any other. */
 static void brokers_that_bounce_and_go_while_it_loads_are_seen(void **state)
 {
@@ -212,6 +232,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_new_broker_gets_metadata_before_its_replicas),
+        cmocka_unit_test(a_new_broker_hears_of_topics_first),
         cmocka_unit_test(brokers_that_bounce_and_go_while_it_loads_are_seen),
         cmocka_unit_test(a_dead_leader_is_followed_by_the_next_in_sync),
         cmocka_unit_test(a_dead_follower_leaves_the_isr),
