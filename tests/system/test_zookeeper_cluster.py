@@ -236,7 +236,7 @@ class ZooKeeperCluster(RecordsTest):
         self.assertEqual(self.consume("whole"), LINES)
 
     def test_stop_ends_without_zookeeper_and_a_later_signal_at_once(self):
-        server = self.cluster.new_server("ended", **{"broker.id": 90})
+        server = self.cluster.new_server("ended", **{"broker.id": 90, "controller.socket.timeout.ms": 30000})
         self.addCleanup(server.close)
         server.start()
         server.wait_ready()
@@ -254,7 +254,9 @@ class ZooKeeperCluster(RecordsTest):
         self.assertEqual(server.wait_end(), 0)  # within a second they are one
         server.start()
         server.wait_ready()
-        self.cluster.zookeeper.pause()
+        controller = self.cluster.servers[self.active()]
+        controller.pause()  # it is waited for: else the broker ends before the second signal
+        self.addCleanup(controller.resume)
         server.process.send_signal(signal.SIGINT)
         server.wait_log("signal 2: handing leaderships over")
         began = time.monotonic()
