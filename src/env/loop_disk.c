@@ -336,7 +336,9 @@ static void drop_work(void *arg)
     struct loop_file *f = file_of(job->file);
     /* Both are hints. */
     (void)sync_file_range(f->fd, (off_t)job->pos, (off_t)job->len, SYNC_FILE_RANGE_WRITE);
-    (void)posix_fadvise(f->fd, 0, (off_t)job->pos, POSIX_FADV_DONTNEED);
+    if (job->pos > 0) { /* a length of 0 would mean all of the file */
+        (void)posix_fadvise(f->fd, 0, (off_t)job->pos, POSIX_FADV_DONTNEED);
+    }
     (void)__atomic_fetch_sub(&f->drops, 1, __ATOMIC_RELAXED); /* only a bound */
     env_file_unref(job->file);
     free(job);

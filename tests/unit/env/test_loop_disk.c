@@ -297,6 +297,28 @@ static void ranges_are_read_into_memory(void **state)
     free(bytes);
 }
 
+static void nothing(void *arg)
+{
+    (void)arg;
+}
+
+/* What lies at and behind the position is still wanted, at the start of a file too. */
+static void hint_at_the_start_forgets_nothing(void **state)
+{
+    struct fixture *f = *state;
+    size_t size = (size_t)1 << 20;
+    uint8_t *bytes = xalloc(size);
+    struct env_file *file = open_new(f, "data");
+    assert_int_equal(env_file_write(file, bytes, size, 0), 0);
+    assert_int_equal(env_file_sync(file), 0);
+    env_file_drop_behind(file, 0, size / 2);
+    env_work(f->env, nothing, set_and_stop, f); /* runs after the hint */
+    loop_run(f->env);
+    assert_true(env_file_is_cached(file, 0, size));
+    env_file_unref(file);
+    free(bytes);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -311,6 +333,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(boot_id_stays, setup, teardown),
         cmocka_unit_test_setup_teardown(full_disk_is_named, setup, teardown),
         cmocka_unit_test_setup_teardown(ranges_are_read_into_memory, setup, teardown),
+        cmocka_unit_test_setup_teardown(hint_at_the_start_forgets_nothing, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
