@@ -29,6 +29,7 @@ struct http_server {
     struct env_timer due;   /* the library has something to do */
     struct env_timer sweep; /* while there are connections */
     bool has_room;          /* a connection went: one that was not accepted may be waiting */
+    bool is_ending;         /* nobody is asked any more */
     struct list connections;
     struct list questions; /* out, in order of due_ms */
     struct errmsg said;    /* the last complaint of the library */
@@ -205,9 +206,13 @@ static enum MHD_Result on_request(void *arg, struct MHD_Connection *c, const cha
         return send_text(c, MHD_HTTP_CONTENT_TOO_LARGE, "no body is taken\n");
     }
     for (size_t i = 0; i < ARRAY_LEN(pages); i++) {
-        if (strcmp(url, pages[i].path) == 0) {
-            return question_start(s, c, pages[i].page, state);
+        if (strcmp(url, pages[i].path) != 0) {
+            continue;
         }
+        if (s->is_ending) { /* the library aborts when it ends with a connection that waits */
+            return send_text(c, HTTP_UNAVAILABLE, "the broker is ending\n");
+        }
+        return question_start(s, c, pages[i].page, state);
     }
     return send_text(c, MHD_HTTP_NOT_FOUND, "there are /metrics, /healthz and /status\n");
 }
@@ -398,6 +403,7 @@ void http_server_free(struct http_server *s)
         return;
     }
     struct list_node *node;
+    s->is_ending = true;
     while ((node = list_pop(&s->questions)) != NULL) {
         struct http_question *q = CONTAINER_OF(node, struct http_question, link);
         question_give_up(q);

@@ -436,6 +436,28 @@ static void the_end_does_not_wait_for_answers(void **state)
     assert_int_equal(f->asked, 1);
 }
 
+static void who_asks_while_the_server_ends_is_told_so(void **state)
+{
+    struct fixture *f = *state;
+    serve(f);
+    struct client *late = connect_client(f, 1, "GET /metrics HTTP/1.0\r\n");
+    free(exchange(f, "GET /healthz HTTP/1.0\r\n\r\n")); /* the earlier one is accepted by then */
+    assert_int_equal(late->said, strlen(late->say));
+    char rest[] = "\r\n";
+    struct iovec piece = {.iov_base = rest, .iov_len = strlen(rest)};
+    assert_int_equal(env_conn_writev(late->conn, &piece, 1), piece.iov_len);
+    http_server_free(f->server);
+    f->server = NULL;
+    late->stops_at_end = true;
+    loop_run(f->env);
+    assert_false(f->is_late);
+    char *text = slice_dup(buf_slice(&late->got));
+    assert_starts(text, "HTTP/1.1 503 ");
+    assert_has(text, "the broker is ending\n");
+    free(text);
+    assert_int_equal(f->asked, 1);
+}
+
 static void a_server_that_never_ran_can_go(void **state)
 {
     struct fixture *f = *state;
@@ -503,6 +525,7 @@ int main(void)
         TEST(a_question_without_an_answer_ends_in_503),
         TEST(who_takes_too_long_is_cut),
         TEST(the_end_does_not_wait_for_answers),
+        TEST(who_asks_while_the_server_ends_is_told_so),
         TEST(a_server_that_never_ran_can_go),
         TEST(wrong_addresses_are_named),
         cmocka_unit_test(literal_addresses_are_told_from_names),
