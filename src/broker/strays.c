@@ -1,6 +1,7 @@
 /*
  * Two rounds over the topics of all replicas that no controller named, one read at a time. The first round
  * remembers what looks stray, the second sets aside what does so again.
+ * What could not be read proves nothing; then everything is looked at again later.
  * Invariant: at most one read is under way; nothing is set aside in the first round.
  */
 #include "broker/strays.h"
@@ -42,6 +43,7 @@ struct broker_strays {
     bool is_reading; /* a read is out */
     bool is_again;   /* when it ends, everything starts anew */
     bool has_room;   /* a replica of a topic that is gone was set aside */
+    bool has_failed; /* something could not be read */
     struct stray *list;
     int32_t count;
     int32_t cap;
@@ -59,7 +61,7 @@ static void forget(struct broker_strays *s)
     free(s->list);
     s->list = NULL;
     s->count = s->cap = s->next = 0;
-    s->has_room = false;
+    s->has_room = s->has_failed = false;
 }
 
 static void note(void *arg, const struct replicas_idle_info *info)
@@ -137,9 +139,10 @@ static void begin(struct broker_strays *s)
 }
 
 /* A read ended; false when what it was for was given up meanwhile. */
-static bool read_counts(struct broker_strays *s)
+static bool read_counts(struct broker_strays *s, int err)
 {
     s->is_reading = false;
+    s->has_failed = s->has_failed || (err != 0 && err != -E_NOT_FOUND);
     if (s->metastore != NULL && s->is_again) {
         s->is_again = false;
         begin(s);
@@ -163,7 +166,7 @@ static void judge_next(struct broker_strays *s);
 static void state_read(void *arg, const struct metastore_result *result)
 {
     struct broker_strays *s = arg;
-    if (!read_counts(s)) {
+    if (!read_counts(s, result->err)) {
         return;
     }
     struct model_partition_state state = {0};
@@ -199,7 +202,7 @@ static void judge_next(struct broker_strays *s)
 static void topic_read(void *arg, const struct metastore_result *result)
 {
     struct broker_strays *s = arg;
-    if (!read_counts(s)) {
+    if (!read_counts(s, result->err)) {
         return;
     }
     const char *name = s->list[s->next].topic;
@@ -228,7 +231,11 @@ static void read_next(struct broker_strays *s)
         env_timer_start(&s->timer, SECOND_MS);
     } else {
         bool has_room = s->has_room;
-        forget(s);
+        if (s->has_failed) {
+            begin(s);
+        } else {
+            forget(s);
+        }
         if (has_room && s->config.made_room != NULL) {
             s->config.made_room(s->config.arg);
         }

@@ -18,15 +18,15 @@ DEADLINE_SECONDS = 60
 KCAT_SECONDS = 200  # for the 100 MB that some tests write, on any machine
 
 
-def wait_until(what, condition, seconds=DEADLINE_SECONDS):
-    """Polls until condition() is true; its last value is returned. Fails with `what` at the deadline."""
+def wait_until(what, condition, seconds=DEADLINE_SECONDS, told=lambda: ""):
+    """Polls until condition() is true; its last value is returned. Fails with `what`, and told(), at the deadline."""
     end = time.monotonic() + seconds
     while True:
         value = condition()
         if value:
             return value
         if time.monotonic() > end:
-            raise AssertionError("waited %d s for %s" % (seconds, what))
+            raise AssertionError("waited %d s for %s%s" % (seconds, what, told()))
         time.sleep(0.1)
 
 

@@ -81,7 +81,8 @@ class FaultPoints(ServerTest):
         super().tearDown()
         for topic, replicas in self.whole.items():
             wait_until("files of %s on %s alone" % (topic, replicas),
-                       lambda name=topic, brokers=replicas: self.folders(name) == brokers, STRAY_SECONDS)
+                       lambda name=topic, brokers=replicas: self.folders(name) == brokers, STRAY_SECONDS,
+                       told=lambda name=topic: ", they are on %s\n%s" % (self.folders(name), self.cluster.logs()))
 
     def held_move(self, topic, point):
         """A move whose target hangs: it cannot end, so that the lists can be compared."""

@@ -166,6 +166,24 @@ static void missing_topic_is_no_evidence(void **state)
     scene_stop(&s);
 }
 
+/* An access list hid it, say: it is looked at again. */
+static void topic_that_could_not_be_read_is_looked_at_again(void **state)
+{
+    (void)state;
+    struct scene s;
+    scene_start(&s);
+    write_topic(&s, bench_uuid(1), BENCH_OTHER, true);
+    bench_run(&s.bench, 1000);
+    struct slice path = slice_str("/brokers/topics/t");
+    metastore_store_hide(s.bench.store, path, true);
+    bench_run(&s.bench, 60000);
+    assert_true(is_hosted(&s));
+    metastore_store_hide(s.bench.store, path, false);
+    bench_run(&s.bench, 90000); /* the rest of one look, and a whole one */
+    assert_false(is_hosted(&s));
+    scene_stop(&s);
+}
+
 static void assigned_replica_stays(void **state)
 {
     (void)state;
@@ -321,6 +339,7 @@ int main(void)
         cmocka_unit_test(other_topic_id_is_evidence),
         cmocka_unit_test(topic_id_of_a_metastore_that_was_emptied_is_no_evidence),
         cmocka_unit_test(missing_topic_is_no_evidence),
+        cmocka_unit_test(topic_that_could_not_be_read_is_looked_at_again),
         cmocka_unit_test(assigned_replica_stays),
         cmocka_unit_test(evidence_must_hold_over_both_readings),
         cmocka_unit_test(replica_with_a_role_stays),
