@@ -39,6 +39,7 @@ struct altering {
     struct pair *pairs; /* the node as it shall be */
     int32_t pair_count;
     bool is_changed; /* the pairs differ from what was read */
+    bool is_lost;    /* in settings->alterings_lost: done was called */
 };
 
 static void pairs_clear(struct altering *a)
@@ -61,11 +62,9 @@ static void slice_free(struct slice s)
     free(ptr.out);
 }
 
-void settings_altering_end(struct altering *a, int err, const char *reason)
+/* It is in no list. */
+static void altering_free(struct altering *a)
 {
-    settings_alter_fn done = a->done;
-    void *arg = a->arg;
-    list_remove(&a->settings->alterings, &a->link);
     pairs_clear(a);
     for (int32_t i = 0; i < a->change_count; i++) {
         slice_free(a->changes[i].name);
@@ -74,15 +73,45 @@ void settings_altering_end(struct altering *a, int err, const char *reason)
     free(a->changes);
     free(a->topic);
     free(a);
+}
+
+void settings_altering_end(struct altering *a, int err, const char *reason)
+{
+    settings_alter_fn done = a->done;
+    void *arg = a->arg;
+    list_remove(&a->settings->alterings, &a->link);
+    altering_free(a);
     done(arg, err, reason);
 }
 
 void settings_alterings_drop(struct settings *s)
 {
-    while (!list_is_empty(&s->alterings)) {
-        settings_altering_end(CONTAINER_OF(list_first(&s->alterings), struct altering, link),
-                              -E_CLOSED, "the metastore session has ended");
+    struct list_node *node;
+    while ((node = list_pop(&s->alterings)) != NULL) {
+        struct altering *a = CONTAINER_OF(node, struct altering, link);
+        a->is_lost = true;
+        list_push_back(&s->alterings_lost, node);
+        a->done(a->arg, -E_CLOSED, "the metastore session has ended");
     }
+}
+
+void settings_alterings_forget(struct settings *s)
+{
+    struct list_node *node;
+    while ((node = list_pop(&s->alterings_lost)) != NULL) {
+        altering_free(CONTAINER_OF(node, struct altering, link));
+    }
+}
+
+/* True: it was dropped, and is gone now. */
+static bool lost_over(struct altering *a)
+{
+    bool is_lost = a->is_lost;
+    if (is_lost) {
+        list_remove(&a->settings->alterings_lost, &a->link);
+        altering_free(a);
+    }
+    return is_lost;
 }
 
 /* ---- the pairs ---- */
@@ -208,6 +237,9 @@ static void node_written(void *arg, const struct metastore_result *result)
     struct altering *a = arg;
     bool is_raced =
         result->err == -E_BAD_VERSION || result->err == -E_EXISTS || result->err == -E_NOT_FOUND;
+    if (lost_over(a)) {
+        return;
+    }
     if (is_raced && ++a->tries < TRIES_MAX) {
         node_read(a);
     } else if (is_raced) {
@@ -273,6 +305,9 @@ static void node_read_done(void *arg, const struct metastore_result *result)
     struct altering *a = arg;
     struct errmsg em = {""};
     int err = 0;
+    if (lost_over(a)) {
+        return;
+    }
     if (result->err < 0 && result->err != -E_NOT_FOUND) {
         settings_altering_end(a, result->err, error_name(result->err));
         return;

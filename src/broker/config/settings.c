@@ -2,6 +2,8 @@
  * Chain of sets: topic -> dynamic broker -> dynamic default -> static. The watch on /config/changes is
  * set before the entities are read, so that a change during the reading is seen twice rather than
  * never.
+ * Invariant: a reading is in `readings` until it is answered. A detach keeps those that are left in
+ * `readings_lost`, until they are answered for nobody or the next session shows that they were dropped.
  */
 #include "broker/config/settings.h"
 
@@ -33,6 +35,7 @@ struct reading {
     struct settings *settings;
     char *topic; /* NULL: a broker entity */
     bool is_default;
+    bool is_lost;
 };
 
 struct settings *settings_new(int32_t broker_id, void (*log)(void *arg, const char *line),
@@ -44,6 +47,8 @@ struct settings *settings_new(int32_t broker_id, void (*log)(void *arg, const ch
     s->broker_id = broker_id;
     list_init(&s->readings);
     list_init(&s->alterings);
+    list_init(&s->readings_lost);
+    list_init(&s->alterings_lost);
     config_set_init(&s->fixed, CONFIG_SCOPE_BROKER, CONFIG_SOURCE_STATIC, NULL);
     config_set_init(&s->dynamic_default, CONFIG_SCOPE_BROKER, CONFIG_SOURCE_DYNAMIC_DEFAULT,
                     &s->fixed);
@@ -61,12 +66,30 @@ static void topic_remove(struct settings *s, struct settings_topic *topic)
     free(topic);
 }
 
+static void reading_free(struct list *of, struct reading *reading)
+{
+    list_remove(of, &reading->link);
+    free(reading->topic);
+    free(reading);
+}
+
+/* The session that was asked is closed: it answers nothing any more. */
+static void lost_forget(struct settings *s)
+{
+    struct list_node *node;
+    while ((node = list_first(&s->readings_lost)) != NULL) {
+        reading_free(&s->readings_lost, CONTAINER_OF(node, struct reading, link));
+    }
+    settings_alterings_forget(s);
+}
+
 void settings_free(struct settings *s)
 {
     if (s == NULL) {
         return;
     }
     settings_detach(s);
+    lost_forget(s);
     while (s->topics != NULL) {
         topic_remove(s, s->topics);
     }
@@ -247,13 +270,6 @@ static void lists_read_again(void *arg)
     }
 }
 
-static void reading_free(struct settings *s, struct reading *reading)
-{
-    list_remove(&s->readings, &reading->link);
-    free(reading->topic);
-    free(reading);
-}
-
 static void check_loaded(struct settings *s)
 {
     if (s->loaded != NULL && s->has_topic_list && list_is_empty(&s->readings)) {
@@ -375,6 +391,10 @@ static void entity_read_done(void *arg, const struct metastore_result *result)
 {
     struct reading *reading = arg;
     struct settings *s = reading->settings;
+    if (reading->is_lost) {
+        reading_free(&s->readings_lost, reading);
+        return;
+    }
     if (result->err != -E_SESSION_EXPIRED && result->err != -E_CLOSED) {
         if (reading->topic != NULL) {
             topic_fill(reading, result);
@@ -384,7 +404,7 @@ static void entity_read_done(void *arg, const struct metastore_result *result)
         }
         s->events.changed(s->events.arg, reading->topic);
     } /* else the next session reads it */
-    reading_free(s, reading);
+    reading_free(&s->readings, reading);
     check_loaded(s);
 }
 
@@ -423,6 +443,9 @@ static void topics_listed(void *arg, const struct metastore_result *result)
     struct settings *s = arg;
     struct settings_topic *topic;
     struct settings_topic *next;
+    if (s->metastore == NULL) {
+        return; /* detached meanwhile */
+    }
     if (result->err < 0 && result->err != -E_NOT_FOUND) {
         list_failed(s, METASTORE_TOPIC_CONFIGS, result->err);
         return;
@@ -465,7 +488,7 @@ static void change_read_done(void *arg, const struct metastore_result *result)
     struct errmsg em;
     char *entity = NULL;
     char ours[32];
-    if (result->err < 0) {
+    if (result->err < 0 || s->metastore == NULL) {
         return;
     }
     if (metastore_config_change_decode(result->data, &entity, &em) < 0) {
@@ -509,6 +532,9 @@ static void changes_listed(void *arg, const struct metastore_result *result)
     struct settings *s = arg;
     int64_t newest = s->last_change;
     bool is_first = !s->is_following;
+    if (s->metastore == NULL) {
+        return; /* detached meanwhile */
+    }
     for (int32_t i = 0; i < result->child_count; i++) {
         int64_t sequence = metastore_path_sequence(result->children[i]);
         newest = MAX(newest, sequence);
@@ -555,6 +581,7 @@ void settings_attach(struct settings *s, struct metastore *m, const struct setti
                      void (*loaded)(void *arg))
 {
     CHECK(s->metastore == NULL);
+    lost_forget(s);
     s->metastore = m;
     s->events = *events;
     s->loaded = loaded;
@@ -572,8 +599,9 @@ void settings_attach(struct settings *s, struct metastore *m, const struct setti
 void settings_detach(struct settings *s)
 {
     struct list_node *node;
-    while ((node = list_first(&s->readings)) != NULL) {
-        reading_free(s, CONTAINER_OF(node, struct reading, link));
+    while ((node = list_pop(&s->readings)) != NULL) {
+        CONTAINER_OF(node, struct reading, link)->is_lost = true;
+        list_push_back(&s->readings_lost, node);
     }
     if (s->metastore != NULL) {
         env_timer_stop(&s->retry);

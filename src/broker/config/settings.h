@@ -71,5 +71,6 @@ void settings_fill_move_limits(const struct settings *s, struct moves_limits *re
  */
 void settings_attach(struct settings *s, struct metastore *m, const struct settings_events *events,
                      void (*loaded)(void *arg));
-/* Before the session is closed or abandoned; no callback comes afterwards. Values stay. */
+/* Before the session is closed or abandoned, which it must be before the next attach; no callback comes
+ * afterwards. Values stay. */
 void settings_detach(struct settings *s);

@@ -33,6 +33,9 @@ struct settings {
     bool has_topic_list;
     struct list readings;
     struct list alterings;
+    /* Given up by a detach: their calls may still be answered. */
+    struct list readings_lost;
+    struct list alterings_lost;
     struct env_timer retry; /* while attached */
     bool is_trouble_told;   /* that lists cannot be read; of this attachment */
     bool is_following;      /* the first list of notifications was seen */
@@ -43,5 +46,7 @@ struct settings {
 const struct config_set *settings_alter_set(const struct settings *s, const char *topic);
 /* Ends it: done(err) is called. */
 void settings_altering_end(struct altering *a, int err, const char *reason);
-/* Ends all with -E_CLOSED. */
+/* Ends all with -E_CLOSED; what their calls need is kept. */
 void settings_alterings_drop(struct settings *s);
+/* No call of those that were dropped will be answered any more. */
+void settings_alterings_forget(struct settings *s);

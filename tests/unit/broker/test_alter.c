@@ -221,6 +221,33 @@ static void settings_of_a_newer_version_are_not_replaced(void **state)
     }
 }
 
+static bool is_step_over(void *arg)
+{
+    int *steps = arg;
+    return --*steps < 0;
+}
+
+/* While it is read, or written: the session lives on for a while when a broker stops. */
+static void a_detach_ends_it_once(void **state)
+{
+    (void)state;
+    for (int steps = 0; steps < 12; steps++) {
+        struct bench b = {0};
+        struct outcome outcome;
+        int left = steps;
+        bench_start(&b, NULL);
+        start(&b, "retention.ms", "5", &outcome);
+        (void)sim_world_run(b.world, 500, is_step_over, &left);
+        bool is_over = outcome.count == 1;
+        settings_detach(b.settings);
+        assert_int_equal(outcome.count, 1);
+        assert_int_equal(outcome.err, is_over ? 0 : -E_CLOSED);
+        bench_run(&b, 500);
+        assert_int_equal(outcome.count, 1);
+        bench_stop(&b);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -228,6 +255,7 @@ int main(void)
         cmocka_unit_test(what_changes_nothing_is_not_written),
         cmocka_unit_test(racing_changes_both_hold),
         cmocka_unit_test(without_session_it_is_refused_at_once),
+        cmocka_unit_test(a_detach_ends_it_once),
         cmocka_unit_test(stored_garbage_is_an_error_with_a_reason),
         cmocka_unit_test(settings_of_a_newer_version_are_not_replaced),
     };

@@ -292,6 +292,54 @@ static void values_of_an_earlier_session_are_forgotten(void **state)
     world_stop(&w);
 }
 
+static bool is_step_over(void *arg)
+{
+    int *steps = arg;
+    return --*steps < 0;
+}
+
+/* A broker that stops detaches long before it closes its session, whatever was asked at that moment: the lists,
+ * an entity, a notification. */
+static void what_is_answered_after_a_detach_is_for_nobody(void **state)
+{
+    (void)state;
+    for (int steps = 0; steps < 40; steps++) {
+        struct world w;
+        int left = steps;
+        world_start(&w);
+        write_node(&w, "/config/topics/t", "{\"version\":1,\"config\":{\"retention.ms\":\"5\"}}");
+        if (steps % 2 == 1) {
+            world_attach(&w);
+            change_node(&w, "/config/topics/t",
+                        "{\"version\":1,\"config\":{\"retention.ms\":\"6\"}}", "topics/t");
+        } else {
+            struct settings_events events = {.arg = &w, .changed = on_changed};
+            settings_attach(w.settings, w.session, &events, on_loaded);
+        }
+        (void)sim_world_run(w.world, 500, is_step_over, &left);
+        settings_detach(w.settings);
+        int changes = w.changes;
+        int loaded = w.loaded;
+        (void)sim_world_run(w.world, 500, NULL, NULL);
+        assert_int_equal(w.changes, changes);
+        assert_int_equal(w.loaded, loaded);
+        world_stop(&w);
+    }
+}
+
+/* The session is closed, so that nothing answers what it was asked last. */
+static void what_is_never_answered_goes_with_the_settings(void **state)
+{
+    (void)state;
+    struct world w;
+    world_start(&w);
+    struct settings_events events = {.arg = &w, .changed = on_changed};
+    settings_attach(w.settings, w.session, &events, on_loaded);
+    settings_detach(w.settings);
+    world_stop(&w);
+    assert_int_equal(w.changes, 0);
+}
+
 static void on_counted(void *arg, const struct metastore_result *result)
 {
     int32_t *count = arg;
@@ -451,6 +499,8 @@ int main(void)
         cmocka_unit_test(notifications_are_followed),
         cmocka_unit_test(what_cannot_be_accepted_is_ignored_and_told),
         cmocka_unit_test(values_of_an_earlier_session_are_forgotten),
+        cmocka_unit_test(what_is_answered_after_a_detach_is_for_nobody),
+        cmocka_unit_test(what_is_never_answered_goes_with_the_settings),
         cmocka_unit_test(old_notifications_are_dropped),
         cmocka_unit_test(a_new_topic_has_its_settings_before_they_are_read),
         cmocka_unit_test(a_new_topic_is_told_of_without_a_session_too),
