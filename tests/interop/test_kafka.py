@@ -104,8 +104,8 @@ class Kafka(unittest.TestCase):
         journal = path.replace(".json", ".journal")
         self.assertTrue(os.path.exists(journal))
         # A move that ends just now may be out of the list of moves and still in what a broker tells of its topic.
-        done = subprocess.run([*command, "--allow-factor-change"], capture_output=True, text=True, check=False,
-                              timeout=DEADLINE_SECONDS)
+        wait_until("no move to be under way", lambda: [len(row) for row in self.lists("queue")] == [2] * 4)
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=DEADLINE_SECONDS)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         self.assertIn("Going on with what waits in ", done.stderr)
         self.assertFalse(os.path.exists(journal))
