@@ -73,11 +73,6 @@ static struct http_status_move *collect_moves(const struct controller_figures *f
     return moves;
 }
 
-static const char *const job_states[] = {
-    [MOVES_QUEUED] = "queued", [MOVES_RUNNING] = "running",     [MOVES_PAUSED] = "paused",
-    [MOVES_DONE] = "done",     [MOVES_CANCELLED] = "cancelled",
-};
-
 static struct http_status_job *collect_jobs(const struct controller_figures *f)
 {
     struct http_status_job *jobs = xalloc((size_t)MAX(f->job_count, 1) * sizeof *jobs);
@@ -85,7 +80,7 @@ static struct http_status_job *collect_jobs(const struct controller_figures *f)
         const struct controller_job_figures *j = &f->jobs[i];
         jobs[i] = (struct http_status_job){
             .id = j->id,
-            .state = job_states[j->state],
+            .state = moves_state_text((int32_t)j->state),
             .submitted_by = j->submitted_by,
             .age_ms = j->age_ms,
             .total = j->total,

@@ -10,6 +10,7 @@
 #include "cli/moves_start.h"
 #include "cli/table.h"
 #include "cli/text.h"
+#include "moves/moves.h"
 #include "moves/reason.h"
 
 #include <inttypes.h>
@@ -262,12 +263,6 @@ static void put_row_json(const struct cli_moves_row *row, struct buf *out)
     free(text);
 }
 
-static const char *job_state_name(int8_t state)
-{
-    static const char *const names[] = {"queued", "running", "paused", "done", "cancelled"};
-    return state >= 0 && state < (int8_t)ARRAY_LEN(names) ? names[state] : "unknown";
-}
-
 static const char *priority_name(enum klamm_priority priority)
 {
     return priority == KLAMM_PRIORITY_REPAIR  ? "repair"
@@ -288,7 +283,7 @@ static void put_job_json(const struct klamm_job *job, struct buf *out)
              ",\"is_one_at_a_time\":%s,\"rate\":%" PRId64 ",\"moves\":%" PRId32
              ",\"moves_done\":%" PRId32 ",\"moves_cancelled\":%" PRId32
              ",\"bytes_to_copy\":%" PRId64 ",\"bytes_copied\":%" PRId64 "}",
-             job->submitted_ms, job_state_name(job->state), priority_name(job->priority),
+             job->submitted_ms, moves_state_text(job->state), priority_name(job->priority),
              job->is_one_at_a_time ? "true" : "false", job->rate, job->moves_total, job->moves_done,
              job->moves_cancelled, job->bytes_to_copy, job->bytes_copied);
 }
@@ -344,7 +339,7 @@ static void print_jobs(const struct klamm_moves *moves, bool wants_over,
         buf_clear(&text);
         cli_text_put_time(&text, job->submitted_ms);
         put_text_cell(&table, job->id);
-        cli_table_put(&table, CLI_STYLE_PLAIN, "%s%s", job_state_name(job->state),
+        cli_table_put(&table, CLI_STYLE_PLAIN, "%s%s", moves_state_text(job->state),
                       job->is_one_at_a_time ? ", one at a time" : "");
         cli_table_put(&table, CLI_STYLE_PLAIN, "%.*s", SLICE_ARG(buf_slice(&text)));
         put_text_cell(&table, job->submitted_by);

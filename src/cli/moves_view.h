@@ -33,8 +33,8 @@ struct cli_moves_row {
     int64_t
         write_rate; /* bytes a second that are written, where it does not converge; -1 = unknown */
     int64_t limit;  /* bytes a second that the limit lets pass, ditto */
-    bool
-        ignores_limits; /* of an arriving replica at least: neither a throttle nor a pause holds it */
+    /* Of an arriving replica at least: neither a throttle nor a pause holds it. */
+    bool ignores_limits;
 };
 
 struct cli_moves_view {

@@ -291,6 +291,8 @@ enum moves_state {
     MOVES_DONE,
     MOVES_CANCELLED,
 };
+/* One word. A number that is not of the list (it came over the wire) has a text too. */
+const char *moves_state_text(int32_t state);
 
 /* A job; borrowed until the next step. */
 struct moves_job_view {

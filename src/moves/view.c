@@ -6,6 +6,15 @@
 
 #include <stdlib.h>
 
+const char *moves_state_text(int32_t state)
+{
+    static const char *const texts[] = {
+        [MOVES_QUEUED] = "queued", [MOVES_RUNNING] = "running",     [MOVES_PAUSED] = "paused",
+        [MOVES_DONE] = "done",     [MOVES_CANCELLED] = "cancelled",
+    };
+    return state >= 0 && state < (int32_t)ARRAY_LEN(texts) ? texts[state] : "unknown";
+}
+
 void moves_each_job(const struct moves *m, moves_job_fn fn, void *arg)
 {
     struct list_node *n = NULL;

@@ -15,9 +15,8 @@ struct plog_cold_state {
 };
 
 struct plog_cold_file {
-    const void
-        *owner; /* finds it among what was warmed: the segment, or the index; stays the same when
-                          the file is closed and opened again */
+    /* The segment, or the index: finds it among what was warmed, also when the file was opened again. */
+    const void *owner;
     struct env_file *file;
     uint64_t pos;
     uint64_t size; /* all of it is warmed when something is missing; 0 = of the log, what is read */

@@ -6,8 +6,8 @@
  * Of the partitions of a session only the hot ones have to be read: those that were asked anew, that had
  * data or an error, or whose watch fired. So idle partitions cost nothing, however many they are.
  *
- * Invariants: at most `slots` sessions, of bytes_max together; a held session (one whose request is parked) is never evicted;
- * a session speaks names or ids, never both. One home shard.
+ * Invariants: at most `slots` sessions, of bytes_max together; a held session (one whose request is parked)
+ * is never evicted; a session speaks names or ids, never both. One home shard.
  */
 #pragma once
 

@@ -3,17 +3,23 @@
  */
 #include "unit/control/harness.h"
 
+/* Broker 3, which has replicas of "t", comes: what is sent then. */
+static const char *sent_to_a_new_broker(struct world *w)
+{
+    world_with(w, 3, "1,2,3");
+    world_kill(w, 3);
+    world_run(w);
+    buf_clear(&w->sent);
+    world_start(w, 3);
+    world_run(w);
+    return buf_text(&w->sent);
+}
+
 static void a_new_broker_gets_metadata_before_its_replicas(void **state)
 {
     struct world w;
     (void)state;
-    world_with(&w, 3, "1,2,3");
-    world_kill(&w, 3);
-    world_run(&w);
-    buf_clear(&w.sent);
-    world_start(&w, 3);
-    world_run(&w);
-    const char *text = buf_text(&w.sent);
+    const char *text = sent_to_a_new_broker(&w);
     const char *metadata = strstr(text, "3 metadata t-0");
     const char *replica = strstr(text, "3 state t-0");
     assert_non_null(metadata);
@@ -27,13 +33,7 @@ static void a_new_broker_hears_of_topics_first(void **state)
 {
     struct world w;
     (void)state;
-    world_with(&w, 3, "1,2,3");
-    world_kill(&w, 3);
-    world_run(&w);
-    buf_clear(&w.sent);
-    world_start(&w, 3);
-    world_run(&w);
-    const char *text = buf_text(&w.sent);
+    const char *text = sent_to_a_new_broker(&w);
     const char *topic = strstr(text, "3 metadata t-0");
     const char *brokers = strstr(text, "3 brokers 3");
     assert_non_null(topic);

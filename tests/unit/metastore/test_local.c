@@ -230,17 +230,24 @@ static void watchers_and_readers_wait_for_the_commit(void **state)
     bench_session_close(b);
 }
 
-/* The limit of the file size plays the full disk: writes to the log of SQLite fail. */
-static void full_disk_holds_answers_back_until_there_is_room(void **state)
+/* The limit of the file size plays the full disk: writes to the log of SQLite fail. Returns the limit that
+ * was. */
+static struct rlimit disk_fill(void)
 {
-    struct fixture *f = *state;
-    struct bench *b = f->bench;
-    assert_err(bench_op(f->a, OP_CREATE("/x", "0")), 0);
     struct rlimit before;
     assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
     (void)signal(SIGXFSZ, SIG_IGN);
     struct rlimit full = {.rlim_cur = 4096, .rlim_max = before.rlim_max};
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &full), 0);
+    return before;
+}
+
+static void full_disk_holds_answers_back_until_there_is_room(void **state)
+{
+    struct fixture *f = *state;
+    struct bench *b = f->bench;
+    assert_err(bench_op(f->a, OP_CREATE("/x", "0")), 0);
+    struct rlimit before = disk_fill();
     struct bench_answer set = {0};
     struct bench_answer get = {0};
     struct metastore_op op = OP_SET("/x", "1", 0);
@@ -265,11 +272,7 @@ static void full_disk_does_not_hold_up_the_end(void **state)
     struct fixture *f = *state;
     struct bench *b = f->bench;
     assert_err(bench_op(f->a, OP_CREATE("/x", "0")), 0);
-    struct rlimit before;
-    assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
-    (void)signal(SIGXFSZ, SIG_IGN);
-    struct rlimit full = {.rlim_cur = 4096, .rlim_max = before.rlim_max};
-    assert_int_equal(setrlimit(RLIMIT_FSIZE, &full), 0);
+    struct rlimit before = disk_fill();
     struct bench_answer set = {0};
     struct metastore_op op = OP_SET("/x", "1", 0);
     metastore_multi(f->a->m, &op, 1, bench_done, &set);
@@ -282,7 +285,7 @@ static void full_disk_does_not_hold_up_the_end(void **state)
     f->a = bench_session_new(b);
     assert_string_equal(bench_get(f->a, "/x", false).data, "0");
 
-    assert_int_equal(setrlimit(RLIMIT_FSIZE, &full), 0);
+    (void)disk_fill();
     metastore_multi(f->a->m, &op, 1, bench_done, &set);
     store_close(f); /* while the first try runs */
     assert_false(set.is_done);

@@ -7,6 +7,20 @@
 
 #define LOGS 10
 
+/* A log with some records, all on disk. It is the fixture's from now on. */
+static struct plog *log_fill(struct fixture *f, int32_t partition)
+{
+    struct plog_open_args args = {.files = f->files,
+                                  .dir = FIXTURE_DIR,
+                                  .topic = "t",
+                                  .partition = partition,
+                                  .config = &f->config};
+    assert_int_equal(0, plog_open(&args, &f->p, &f->em));
+    fixture_fill(f, 5, 0, 200);
+    assert_int_equal(0, plog_flush_now(f->p));
+    return f->p;
+}
+
 static void few_files_serve_many_logs(void **state)
 {
     (void)state;
@@ -15,15 +29,7 @@ static void few_files_serve_many_logs(void **state)
     fixture_init(&f, 1);
     f.config.index_interval_bytes = 100;
     for (int i = 0; i < LOGS; i++) {
-        struct plog_open_args args = {.files = f.files,
-                                      .dir = FIXTURE_DIR,
-                                      .topic = "t",
-                                      .partition = i,
-                                      .config = &f.config};
-        assert_int_equal(0, plog_open(&args, &logs[i], &f.em));
-        f.p = logs[i];
-        fixture_fill(&f, 5, 0, 200);
-        assert_int_equal(0, plog_flush_now(f.p));
+        logs[i] = log_fill(&f, i);
         assert_true(f.files->open.count <= 2);
         assert_true(sim_disk_open_files(f.node) <= 2 * 3);
     }
@@ -52,15 +58,7 @@ static void a_lack_of_descriptors_closes_others(void **state)
     struct plog *logs[3];
     fixture_init(&f, 1);
     for (int i = 0; i < 3; i++) {
-        struct plog_open_args args = {.files = f.files,
-                                      .dir = FIXTURE_DIR,
-                                      .topic = "t",
-                                      .partition = i,
-                                      .config = &f.config};
-        assert_int_equal(0, plog_open(&args, &logs[i], &f.em));
-        f.p = logs[i];
-        fixture_fill(&f, 5, 0, 200);
-        assert_int_equal(0, plog_flush_now(f.p));
+        logs[i] = log_fill(&f, i);
     }
     assert_int_equal(2, f.files->open.count); /* of logs 1 and 2 */
     int open_files = sim_disk_open_files(f.node);
