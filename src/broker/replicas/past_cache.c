@@ -2,9 +2,8 @@
  * Which copies go past the page cache (design section 4). A long one would evict the tails of other
  * partitions and fill memory with what has to be written; a short one is done sooner in the cache: past
  * it each byte also waits for the disk. So a copy stays in the cache when all of it is expected to fit
- * into a share of memory that it has to itself or with other copies of these seconds, whether done or still to
- * come; and so does the end
- * of a long one, which is the partition's tail, in use on both sides.
+ * into a share of memory that it has to itself or with other copies of these seconds, whether done or
+ * still to come; and so does the end of a long one, which is the partition's tail, in use on both sides.
  * Runs on the broker's env.
  */
 #include "broker/replicas/internal.h"

@@ -156,7 +156,6 @@ static void warnings_name_room_leaders_and_dead_targets(void **state)
     sizes_deinit(&sizes);
 }
 
-/* S13: both numbers, before anything starts. */
 /* Where one end of a copy is a klamm broker, it holds. */
 static void copies_that_obey_no_limit_are_warned_of(void **state)
 {
@@ -190,6 +189,7 @@ static void copies_that_obey_no_limit_are_warned_of(void **state)
     sizes_deinit(&sizes);
 }
 
+/* S13: both numbers, before anything starts. */
 static void writes_above_the_rate_are_warned_of(void **state)
 {
     (void)state;

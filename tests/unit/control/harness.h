@@ -363,6 +363,17 @@ static inline int32_t world_create(struct world *w, const char *name, const char
     return (int32_t)strtol(strchr(buf_text(&w->reply.text), ' '), NULL, 10);
 }
 
+/* Asks for the topic's deletion. Runs. */
+static inline void world_delete(struct world *w, const char *name)
+{
+    struct slice names = slice_str(name);
+    struct control_request request = {
+        .kind = CONTROL_DELETE_TOPICS,
+        .delete_topics = {.names = &names, .count = 1, .timeout_ms = 30000}};
+    world_request(w, &request);
+    world_run(w);
+}
+
 /* A world of `brokers` brokers with an elected controller and topic t with the one list. */
 static inline void world_with(struct world *w, int32_t brokers, const char *list)
 {

@@ -16,12 +16,7 @@ static int32_t answer(struct world *w)
 
 static int32_t delete_topic(struct world *w, const char *name)
 {
-    struct slice names = slice_str(name);
-    struct control_request request = {
-        .kind = CONTROL_DELETE_TOPICS,
-        .delete_topics = {.names = &names, .count = 1, .timeout_ms = 30000}};
-    world_request(w, &request);
-    world_run(w);
+    world_delete(w, name);
     return answer(w);
 }
 

@@ -36,16 +36,6 @@ static void held_write(void *arg, const struct control_held *held)
     buf_putf(text, " %s %lld;", held->path, (long long)held->since_ms);
 }
 
-static void delete_topic(struct world *w, const char *topic)
-{
-    struct slice name = slice_str(topic);
-    struct control_request request = {
-        .kind = CONTROL_DELETE_TOPICS,
-        .delete_topics = {.names = &name, .count = 1, .timeout_ms = 30000}};
-    world_request(w, &request);
-    world_run(w);
-}
-
 /* What is held, with the time since it is, is told and counted. */
 static void assert_held(struct world *w, int32_t count, const char *expected)
 {
@@ -183,7 +173,7 @@ static void a_deleted_topic_leaves_nothing_held(void **state)
     world_with(&w, 2, "1,2");
     refuse(&w, NULL, STATES);
     assert_int_equal(world_isr(&w, "t", 0, "1"), KERR_UNKNOWN_SERVER_ERROR);
-    delete_topic(&w, "t");
+    world_delete(&w, "t");
     assert_null(world_topic_find(&w, slice_str("t")));
     assert_held(&w, 0, "");
     world_deinit(&w);
@@ -293,7 +283,7 @@ static void nodes_that_cannot_be_removed_are_tried_again(void **state)
     (void)state;
     world_with(&w, 2, "1,2");
     refuse(&w, "t", 1U << CONTROL_WRITE_TOPIC_DELETE);
-    delete_topic(&w, "t");
+    world_delete(&w, "t");
     assert_text(&w.reply.text, "t--1 -1\n");
     assert_false(w.is_resigned);
     assert_int_equal(lines_of(&w, "topic t is left alone for now: /node: refused\n"), 1);

@@ -133,29 +133,17 @@ static void divergence_is_told_without_records(void **state)
     world_free(w);
 }
 
-struct seen {
-    int events;
-    int calls;
-};
-
-static void on_watch(void *arg, struct replicas_watch *watch, int events)
-{
-    (void)watch;
-    struct seen *seen = arg;
-    seen->events |= events;
-    seen->calls++;
-}
-
 static void watches_tell_what_they_were_asked_to(void **state)
 {
     (void)state;
     struct world_partition *p;
     struct world *w = leader(&p);
-    struct seen data = {0};
-    struct seen mark = {0};
-    struct replicas_watch data_watch = {.arg = &data, .fn = on_watch, .mask = REPLICAS_NEW_DATA};
+    struct world_seen data = {0};
+    struct world_seen mark = {0};
+    struct replicas_watch data_watch = {
+        .arg = &data, .fn = world_on_watch, .mask = REPLICAS_NEW_DATA};
     struct replicas_watch mark_watch = {
-        .arg = &mark, .fn = on_watch, .mask = REPLICAS_HIGH_WATERMARK};
+        .arg = &mark, .fn = world_on_watch, .mask = REPLICAS_HIGH_WATERMARK};
     struct replicas *r = world_replicas(w, 1);
     assert_true(replicas_watch_start(r, &data_watch, slice_str("orders"), 0));
     assert_true(replicas_watch_start(r, &mark_watch, slice_str("orders"), 0));

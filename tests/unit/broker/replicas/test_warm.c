@@ -16,19 +16,6 @@ static const int32_t both[] = {1, 2};
 
 #define PIECE_BYTES 50000 /* one batch */
 
-struct seen {
-    int events;
-    int calls;
-};
-
-static void on_watch(void *arg, struct replicas_watch *watch, int events)
-{
-    (void)watch;
-    struct seen *seen = arg;
-    seen->events |= events;
-    seen->calls++;
-}
-
 /* Broker 1 leads orders-0 of about so many kilobytes. */
 static struct world *leader(const int32_t *replicas, int32_t count, int32_t kilobytes,
                             struct world_partition **ret_partition)
@@ -75,8 +62,8 @@ static struct sim_node *node(struct world *w)
 /* Reads as a fetch does that waits: again when it is told. Returns how often it had to wait. */
 static int read_waiting(struct world *w, int64_t offset, struct replicas_read *ret_read)
 {
-    struct seen seen = {0};
-    struct replicas_watch watch = {.arg = &seen, .fn = on_watch, .mask = REPLICAS_WARM};
+    struct world_seen seen = {0};
+    struct replicas_watch watch = {.arg = &seen, .fn = world_on_watch, .mask = REPLICAS_WARM};
     assert_true(replicas_watch_start(world_replicas(w, 1), &watch, slice_str("orders"), 0));
     int waits = 0;
     for (;;) {

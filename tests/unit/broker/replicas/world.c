@@ -857,6 +857,14 @@ void world_produce_deinit(struct world_produce *produce)
 
 /* ---- waiting and looking ---- */
 
+void world_on_watch(void *arg, struct replicas_watch *watch, int events)
+{
+    (void)watch;
+    struct world_seen *seen = arg;
+    seen->events |= events;
+    seen->calls++;
+}
+
 struct replicas_partition_info world_info(struct world *w, int32_t at,
                                           const struct world_partition *p)
 {

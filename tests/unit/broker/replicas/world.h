@@ -160,6 +160,13 @@ void world_append_acks(struct world *w, int32_t at, const struct world_partition
                        struct world_produce *ret_produce);
 void world_produce_deinit(struct world_produce *produce);
 
+/* What a watch told: its arg, with world_on_watch as its fn. */
+struct world_seen {
+    int events;
+    int calls;
+};
+void world_on_watch(void *arg, struct replicas_watch *watch, int events);
+
 struct replicas_partition_info world_info(struct world *w, int32_t at,
                                           const struct world_partition *p);
 /* Runs until both have the same log end and high watermark, the end being `end`; fails the test after
